@@ -1,0 +1,1 @@
+//! Text to configuration: readers, importers of client formats, validation, export.

@@ -1,0 +1,18 @@
+//! The domain of Toolcrib, pure: what a tool is, how it is found, and who may run it.
+//!
+//! Nothing here does I/O, awaits, reads the clock or draws random numbers: bytes and `now` come in
+//! as arguments. The same snapshot and the same query give the same answer on every machine.
+
+pub mod canon;
+pub mod catalog;
+pub mod error;
+pub mod limits;
+pub mod nearest;
+pub mod pattern;
+pub mod policy;
+pub mod schema;
+pub mod search;
+pub mod secret;
+
+pub use catalog::{Tool, ToolId};
+pub use error::{Code, Error};

@@ -1,0 +1,1 @@
+//! The nearest names to one that was not found.

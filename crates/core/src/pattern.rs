@@ -1,0 +1,1 @@
+//! Globs, regular expressions, and the rules that switch tools on and off.

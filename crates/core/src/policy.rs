@@ -1,0 +1,1 @@
+//! Who may run what: callers, scopes, risk, decisions and permits.

@@ -1,0 +1,1 @@
+//! JSON Schema: compiling, checking, shrinking.

@@ -1,0 +1,1 @@
+//! Values that must not be shown, and how to recognise one.

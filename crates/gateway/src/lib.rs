@@ -1,0 +1,1 @@
+//! The gateway: engine, doors, command line and reload of the `toolcrib` binary.

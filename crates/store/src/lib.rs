@@ -1,0 +1,1 @@
+//! What Toolcrib remembers: audit, idempotency, approvals, tool lists, counters.

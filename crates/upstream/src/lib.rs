@@ -1,0 +1,1 @@
+//! What Toolcrib talks to: MCP servers and REST APIs.

@@ -1,0 +1,1 @@
+//! Stand-in servers, fault injection and other test support.
