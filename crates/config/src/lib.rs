@@ -1,1 +1,17 @@
 //! Text to configuration: readers, importers of client formats, validation, export.
+//!
+//! Every format is read into the same tree of [`node::Node`]s with the place of each value, so that
+//! every error, whatever the format, can point at the offending text. The tree is checked against
+//! the schema that is generated from [`model`], and only then becomes a [`model::Config`].
+//! This crate reads and writes files where it is told to; it knows nothing of the network.
+
+pub mod diagnostic;
+pub mod model;
+pub mod node;
+pub mod placeholder;
+pub mod reader;
+pub mod text;
+
+pub use diagnostic::{Diagnostic, Severity};
+pub use node::{Entry, Node, Value};
+pub use text::{Source, Span};

@@ -1,1 +1,334 @@
-//! Values that must not be shown, and how to recognise one.
+//! Values that must not be shown, and how to recognise one that stands in plain sight.
+
+use std::fmt;
+
+use secrecy::{ExposeSecret, SecretString};
+
+/// What stands in place of a secret wherever one would be shown.
+pub const MASK: &str = "***";
+
+/// A value that has no `Serialize` and whose `Debug` and `Display` show [`MASK`].
+#[derive(Clone)]
+pub struct Secret(SecretString);
+
+impl Secret {
+    /// Takes a value out of sight.
+    pub fn new(value: impl Into<String>) -> Self {
+        Self(SecretString::from(value.into()))
+    }
+
+    /// The value itself, for the socket, the child process or the file that needs it.
+    pub fn expose(&self) -> &str {
+        self.0.expose_secret()
+    }
+}
+
+impl PartialEq for Secret {
+    fn eq(&self, other: &Self) -> bool {
+        // Hashes are compared so that the time taken says nothing about the value.
+        blake3::hash(self.expose().as_bytes()) == blake3::hash(other.expose().as_bytes())
+    }
+}
+
+impl Eq for Secret {}
+
+impl fmt::Debug for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+impl fmt::Display for Secret {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+/// Words in a variable, header, option or parameter name that say its value is a secret.
+const SECRET_WORDS: &[&str] = &[
+    "token",
+    "secret",
+    "password",
+    "passwd",
+    "passphrase",
+    "pwd",
+    "apikey",
+    "authorization",
+    "credential",
+    "credentials",
+    "bearer",
+    "pat",
+    "cookie",
+];
+
+/// Pairs of words that say so only together: a `key` alone may be a primary key.
+const SECRET_PAIRS: &[(&str, &str)] = &[
+    ("api", "key"),
+    ("access", "key"),
+    ("private", "key"),
+    ("signing", "key"),
+    ("encryption", "key"),
+    ("service", "key"),
+    ("auth", "key"),
+    ("client", "key"),
+    ("subscription", "key"),
+];
+
+/// Beginnings of tokens that services hand out.
+const SECRET_PREFIXES: &[&str] = &[
+    "sk-",
+    "sk_live_",
+    "sk_test_",
+    "rk_live_",
+    "pk_live_",
+    "ghp_",
+    "gho_",
+    "ghu_",
+    "ghs_",
+    "ghr_",
+    "github_pat_",
+    "glpat-",
+    "xoxb-",
+    "xoxp-",
+    "xoxa-",
+    "xapp-",
+    "AKIA",
+    "ASIA",
+    "AIza",
+    "ya29.",
+    "ntn_",
+    "secret_",
+    "lin_api_",
+    "shpat_",
+    "hf_",
+    "npm_",
+    "pypi-",
+    "dop_v1_",
+    "SG.",
+    "eyJ",
+    "whsec_",
+    "figd_",
+    "pat-",
+    "tvly-",
+    "fc-",
+    "pplx-",
+    "gsk_",
+    "r8_",
+    "-----BEGIN",
+];
+
+/// Shortest value that can be taken for a token by its look alone.
+const TOKEN_CHARS_MIN: usize = 16;
+
+/// Whether a variable, header, option or parameter of this name holds a secret.
+///
+/// Words are compared whole: `TOKENIZER_PATH` and `monkey` are not secrets, `GITHUB_TOKEN` and
+/// `X-Api-Key` are.
+pub fn name_is_secret(name: &str) -> bool {
+    let words = words(name);
+    let single = words
+        .iter()
+        .any(|w| SECRET_WORDS.contains(&w.as_str()) || w.ends_with("token"));
+    let pair = words.windows(2).any(|pair| {
+        SECRET_PAIRS
+            .iter()
+            .any(|(a, b)| pair[0] == *a && pair[1] == *b)
+    });
+    single || pair
+}
+
+/// Whether a value has the look of a token that some service handed out.
+pub fn value_is_secret(value: &str) -> bool {
+    let value = value
+        .strip_prefix("Bearer ")
+        .or_else(|| value.strip_prefix("Basic "))
+        .unwrap_or(value)
+        .trim();
+    if value.chars().count() < TOKEN_CHARS_MIN
+        || value.contains(char::is_whitespace) && !value.starts_with("-----BEGIN")
+    {
+        return false;
+    }
+    SECRET_PREFIXES.iter().any(|p| value.starts_with(p))
+}
+
+/// The text with everything that looks like a secret replaced by [`MASK`]: values after `name=` or
+/// `name:` where the name says so, user information in addresses, and tokens by their look.
+pub fn mask(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut masked_next = false;
+    for piece in split_keeping(text) {
+        if piece.chars().all(is_separator) {
+            if !piece.contains(['=', ':', ' ', '"', '\'']) {
+                masked_next = false;
+            }
+            out.push_str(piece);
+            continue;
+        }
+        if masked_next && !matches!(piece, "Bearer" | "Basic") || value_is_secret(piece) {
+            out.push_str(MASK);
+            masked_next = false;
+        } else {
+            masked_next |= name_is_secret(piece);
+            out.push_str(piece);
+        }
+    }
+    mask_userinfo(&out)
+}
+
+/// Replaces the password of `scheme://user:password@host`.
+fn mask_userinfo(text: &str) -> String {
+    let Some(scheme) = text.find("://") else {
+        return text.to_owned();
+    };
+    let rest = &text[scheme + 3..];
+    let end = rest.find(['/', ' ', '"', '?']).unwrap_or(rest.len());
+    match rest[..end].rfind('@') {
+        Some(at) => format!("{}://{MASK}{}", &text[..scheme], &rest[at..]),
+        None => text.to_owned(),
+    }
+}
+
+fn is_separator(c: char) -> bool {
+    c.is_whitespace()
+        || matches!(
+            c,
+            '=' | ':'
+                | '"'
+                | '\''
+                | ','
+                | ';'
+                | '&'
+                | '?'
+                | '{'
+                | '}'
+                | '['
+                | ']'
+                | '('
+                | ')'
+                | '/'
+                | '@'
+                | '#'
+        )
+}
+
+fn split_keeping(text: &str) -> Vec<&str> {
+    let mut pieces = Vec::new();
+    let mut start = 0;
+    let mut last: Option<bool> = None;
+    for (index, c) in text.char_indices() {
+        let separator = is_separator(c);
+        if last.is_some_and(|l| l != separator) {
+            pieces.push(&text[start..index]);
+            start = index;
+        }
+        last = Some(separator);
+    }
+    if start < text.len() {
+        pieces.push(&text[start..]);
+    }
+    pieces
+}
+
+/// Lower-cased words of an identifier in any spelling.
+fn words(name: &str) -> Vec<String> {
+    let mut words = Vec::new();
+    let mut word = String::new();
+    let mut previous_lower = false;
+    for c in name.chars() {
+        let boundary = !c.is_alphanumeric() || (c.is_uppercase() && previous_lower);
+        if boundary && !word.is_empty() {
+            words.push(std::mem::take(&mut word));
+        }
+        if c.is_alphanumeric() {
+            word.extend(c.to_lowercase());
+        }
+        previous_lower = c.is_lowercase() || c.is_numeric();
+    }
+    if !word.is_empty() {
+        words.push(word);
+    }
+    words
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_secret_shows_nothing_of_itself() {
+        let secret = Secret::new("hunter2hunter2");
+        assert_eq!(format!("{secret:?} {secret}"), "*** ***");
+        assert_eq!(secret.expose(), "hunter2hunter2");
+        assert_eq!(secret, secret.clone());
+        assert_ne!(secret, Secret::new("other"));
+    }
+
+    #[test]
+    fn names_of_secrets_are_known_by_whole_words() {
+        for name in [
+            "GITHUB_TOKEN",
+            "X-Api-Key",
+            "apiKey",
+            "OPENAI_API_KEY",
+            "--api-key",
+            "Authorization",
+            "db_password",
+            "AWS_SECRET_ACCESS_KEY",
+            "accessToken",
+            "authtoken",
+        ] {
+            assert!(name_is_secret(name), "{name}");
+        }
+        for name in [
+            "TOKENIZER_PATH",
+            "monkey",
+            "PATH",
+            "key",
+            "primary_key",
+            "HOME",
+            "patience",
+            "sort-key",
+        ] {
+            assert!(!name_is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn values_are_known_by_their_look() {
+        for value in [
+            "ghp_0123456789abcdefghij",
+            "sk-0123456789abcdef01",
+            "Bearer eyJhbGciOiJIUzI1NiJ9.e30.x",
+            "-----BEGIN PRIVATE KEY----- abc",
+        ] {
+            assert!(value_is_secret(value), "{value}");
+        }
+        for value in [
+            "sk-short",
+            "a plain sentence of some length",
+            "/usr/local/share/something",
+            "${GITHUB_TOKEN}",
+        ] {
+            assert!(!value_is_secret(value), "{value}");
+        }
+    }
+
+    #[test]
+    fn masking_keeps_the_rest_readable() {
+        let check = |input: &str, expected: &str| assert_eq!(mask(input), expected);
+        check("--token=abc --verbose", "--token=*** --verbose");
+        check("token: \"abc\", name: x", "token: \"***\", name: x");
+        check(
+            "Authorization: Bearer abc def",
+            "Authorization: Bearer *** def",
+        );
+        check("https://user:pw@host/path", "https://***@host/path");
+        check(
+            "https://host/mcp?api_key=abc&x=1",
+            "https://host/mcp?api_key=***&x=1",
+        );
+        check("npx -y ghp_0123456789abcdefghij", "npx -y ***");
+        check("nothing here", "nothing here");
+    }
+}

@@ -1,0 +1,261 @@
+//! What is wrong with a configuration, where, and what would be right.
+
+use std::fmt;
+use std::sync::Arc;
+
+use toolcrib_core::secret;
+
+use crate::text::{Source, Span};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// Worth knowing; nothing is lost.
+    Note,
+    /// Something is left out or will not do what it seems to.
+    Warning,
+    /// The file cannot be used.
+    Error,
+}
+
+impl Severity {
+    /// The word that stands before a message.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Note => "note",
+            Self::Warning => "warning",
+            Self::Error => "error",
+        }
+    }
+}
+
+/// One finding: a sentence, the place it is about, and what would be right.
+///
+/// The rendering shows the line with the offending text underlined; whatever on it looks like a
+/// secret is masked, and a diagnostic marked [`Diagnostic::hide_text`] shows no text of the file.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Diagnostic {
+    /// How bad it is.
+    pub severity: Severity,
+    /// One sentence, without a final full stop.
+    pub message: String,
+    /// The file it is about.
+    pub source: Option<Arc<Source>>,
+    /// The place in that file.
+    pub span: Option<Span>,
+    /// What would be right, where that is known.
+    pub help: Option<String>,
+    /// Whether the text at the place must not be shown.
+    pub hidden: bool,
+}
+
+impl Diagnostic {
+    /// A finding of that severity without a place.
+    pub fn new(severity: Severity, message: impl Into<String>) -> Self {
+        Self {
+            severity,
+            message: message.into(),
+            source: None,
+            span: None,
+            help: None,
+            hidden: false,
+        }
+    }
+
+    /// An error without a place.
+    pub fn error(message: impl Into<String>) -> Self {
+        Self::new(Severity::Error, message)
+    }
+
+    /// A warning without a place.
+    pub fn warning(message: impl Into<String>) -> Self {
+        Self::new(Severity::Warning, message)
+    }
+
+    /// Points at a place.
+    #[must_use]
+    pub fn at(mut self, source: &Arc<Source>, span: Span) -> Self {
+        self.source = Some(Arc::clone(source));
+        self.span = Some(span);
+        self
+    }
+
+    /// Names the file as a whole.
+    #[must_use]
+    pub fn about(mut self, source: &Arc<Source>) -> Self {
+        self.source = Some(Arc::clone(source));
+        self
+    }
+
+    /// Says what would be right.
+    #[must_use]
+    pub fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Shows no text of the file: the place holds a secret.
+    #[must_use]
+    pub fn hide_text(mut self) -> Self {
+        self.hidden = true;
+        self
+    }
+
+    /// Line and column, counted from one, where there is a place.
+    pub fn position(&self) -> Option<(usize, usize)> {
+        Some(self.source.as_ref()?.position(self.span?.start))
+    }
+}
+
+/// Longest line that is shown whole; longer ones are cut around the place.
+const SHOWN_CHARS_MAX: usize = 100;
+
+impl fmt::Display for Diagnostic {
+    /// Several lines, like a compiler's:
+    ///
+    /// ```text
+    /// error: toolRules[0].enabled must be a boolean
+    ///   --> toolcrib.yaml:4:14
+    ///    |
+    ///  4 |     enabled: "yes"
+    ///    |              ^^^^^
+    ///    = help: write true or false
+    /// ```
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.severity.word(), self.message)?;
+        let mut margin = 2;
+        if let Some(source) = &self.source {
+            if let Some(span) = self.span {
+                let (line, column) = source.position(span.start);
+                margin = line.to_string().len();
+                write!(
+                    f,
+                    "\n{:margin$}--> {}:{line}:{column}",
+                    "",
+                    source.path().display()
+                )?;
+                if !self.hidden {
+                    excerpt(f, source, span, line, margin)?;
+                }
+            } else {
+                write!(f, "\n{:margin$}--> {}", "", source.path().display())?;
+            }
+        }
+        if let Some(help) = &self.help {
+            write!(f, "\n{:margin$} = help: {help}", "")?;
+        }
+        Ok(())
+    }
+}
+
+/// The line of the place with the place underlined, secrets masked, control characters made visible.
+fn excerpt(
+    f: &mut fmt::Formatter<'_>,
+    source: &Source,
+    span: Span,
+    line: usize,
+    margin: usize,
+) -> fmt::Result {
+    let (line_start, text) = source.line_at(span.start);
+    let from = span.start.saturating_sub(line_start).min(text.len());
+    let to = span.end.saturating_sub(line_start).clamp(from, text.len());
+    let (Some(before), Some(marked), Some(after)) =
+        (text.get(..from), text.get(from..to), text.get(to..))
+    else {
+        return Ok(());
+    };
+    let (before, marked, after) = masked(before, marked, after);
+    let head: String = tail_of(&before, SHOWN_CHARS_MAX / 2);
+    let body: String = marked.chars().take(SHOWN_CHARS_MAX / 2).collect();
+    let rest: String = after
+        .chars()
+        .take((SHOWN_CHARS_MAX / 2).saturating_sub(body.chars().count()))
+        .collect();
+    let carets = body.chars().count().max(1);
+    let pad = head.chars().count();
+    write!(f, "\n{:margin$} |\n{line} | {head}{body}{rest}", "")?;
+    write!(f, "\n{:margin$} | {:pad$}{}", "", "", "^".repeat(carets))
+}
+
+/// Masks the line as a whole, then finds the three parts again by what stands before the place.
+fn masked(before: &str, marked: &str, after: &str) -> (String, String, String) {
+    let visible = |text: &str| -> String {
+        text.chars()
+            .map(|c| if c.is_control() { ' ' } else { c })
+            .collect()
+    };
+    let whole = format!("{before}{marked}{after}");
+    if secret::mask(&whole) == whole {
+        return (visible(before), visible(marked), visible(after));
+    }
+    let head = secret::mask(before);
+    let both = secret::mask(&format!("{before}{marked}"));
+    let whole = secret::mask(&whole);
+    let body = both.strip_prefix(&head).unwrap_or(secret::MASK).to_owned();
+    let rest = whole.strip_prefix(&both).unwrap_or("").to_owned();
+    (visible(&head), visible(&body), visible(&rest))
+}
+
+fn tail_of(text: &str, chars: usize) -> String {
+    let count = text.chars().count();
+    text.chars().skip(count.saturating_sub(chars)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn shown(text: &str, marked: &str) -> String {
+        let source = Source::new("toolcrib.yaml", text);
+        let start = text.find(marked).unwrap();
+        Diagnostic::error("x must be a boolean")
+            .at(&source, Span::new(start, start + marked.len()))
+            .help("write true or false")
+            .to_string()
+    }
+
+    #[test]
+    fn the_place_is_underlined_and_the_help_stands_below() {
+        assert_eq!(
+            shown("a: 1\nenabled: \"yes\"\n", "\"yes\""),
+            "error: x must be a boolean\n --> toolcrib.yaml:2:10\n  |\n2 | enabled: \"yes\"\n  |          ^^^^^\n  = help: write true or false"
+        );
+    }
+
+    #[test]
+    fn a_secret_on_the_line_is_not_shown() {
+        let text = shown("{\"TOKEN\": \"abc123\", \"enabled\": 1}", "1}");
+        assert!(!text.contains("abc123"), "{text}");
+        let hidden = shown("TOKEN: abc123", "abc123");
+        assert!(!hidden.contains("abc123"), "{hidden}");
+    }
+
+    #[test]
+    fn hidden_text_shows_only_the_position() {
+        let source = Source::new("a.yaml", "x: secretvalue");
+        let shown = Diagnostic::warning("plain")
+            .at(&source, Span::new(3, 14))
+            .hide_text();
+        assert_eq!(shown.to_string(), "warning: plain\n --> a.yaml:1:4");
+        assert_eq!(shown.position(), Some((1, 4)));
+    }
+
+    #[test]
+    fn long_lines_are_cut_around_the_place() {
+        let text = format!("{}BAD{}", "x".repeat(500), "y".repeat(500));
+        let out = shown(&text, "BAD");
+        assert!(out.lines().all(|l| l.chars().count() < 120), "{out}");
+        assert!(out.contains("BAD") && out.contains("^^^"));
+    }
+
+    #[test]
+    fn a_file_can_be_named_as_a_whole() {
+        let source = Source::new("a.yaml", "");
+        assert_eq!(
+            Diagnostic::error("cannot be read")
+                .about(&source)
+                .to_string(),
+            "error: cannot be read\n  --> a.yaml"
+        );
+    }
+}

@@ -1,0 +1,3 @@
+//! The configuration as the rest of the product sees it.
+
+pub mod server;

@@ -1,0 +1,188 @@
+//! One server that Toolcrib can talk to: how to reach it and how to treat it.
+
+use std::fmt;
+use std::path::PathBuf;
+
+use indexmap::IndexMap;
+use serde_json::Value as Json;
+use toolcrib_core::canon;
+
+use crate::placeholder::Template;
+
+/// A server, whichever file and format it came from.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Server {
+    /// The name that ids and rules use; never holds a `:`.
+    pub name: String,
+    /// Other names under which the same server was found.
+    pub aliases: Vec<String>,
+    /// A title for people, where one is given.
+    pub title: Option<String>,
+    /// What it is for.
+    pub description: Option<String>,
+    /// Whether it is used at all.
+    pub enabled: bool,
+    /// How it is reached.
+    pub transport: Transport,
+    /// Tools that are known without connecting.
+    pub tools: Vec<StaticTool>,
+    /// Patterns of tools to keep; empty keeps all.
+    pub include_tools: Vec<String>,
+    /// Patterns of tools to leave out.
+    pub exclude_tools: Vec<String>,
+    /// How it is treated once it is reached.
+    pub handling: Handling,
+    /// Where the definition comes from.
+    pub origin: Origin,
+}
+
+/// How a server is reached.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Transport {
+    /// A child process that speaks MCP on its standard input and output.
+    Stdio(Stdio),
+    /// Streamable HTTP.
+    Http(Remote),
+    /// HTTP with server-sent events, the older transport.
+    Sse(Remote),
+}
+
+/// A child process.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Stdio {
+    /// The program.
+    pub command: Template,
+    /// Its arguments.
+    pub args: Vec<Template>,
+    /// Variables for it, each value a secret.
+    pub env: IndexMap<String, Template>,
+    /// A file with more variables, `NAME=value` lines.
+    pub env_file: Option<Template>,
+    /// Where it runs.
+    pub cwd: Option<Template>,
+    /// Whether it gets all of Toolcrib's own environment rather than the short base.
+    pub inherit_env: bool,
+}
+
+/// A server at an address.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Remote {
+    /// The address.
+    pub url: Template,
+    /// Headers for every request, each value a secret.
+    pub headers: IndexMap<String, Template>,
+}
+
+/// A tool that is known from the configuration alone.
+#[derive(Clone, Debug, PartialEq)]
+pub struct StaticTool {
+    /// Its name.
+    pub name: String,
+    /// What it does.
+    pub description: String,
+    /// JSON Schema of its arguments, where given.
+    pub input_schema: Option<Json>,
+    /// Tags of its own.
+    pub tags: Vec<String>,
+}
+
+/// Whether callers share one connection to the server.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Isolation {
+    /// One connection for all.
+    Shared,
+    /// One for each principal.
+    Principal,
+    /// One for each session.
+    Session,
+}
+
+/// How a server is treated once it is reached. `None`: the product's default.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Handling {
+    /// Whether its annotations may lower the risk of its tools.
+    pub trusted: bool,
+    /// Whether callers share one connection.
+    pub isolation: Option<Isolation>,
+    /// How long a call may take.
+    pub call_timeout_ms: Option<u64>,
+    /// How long starting and the first exchange may take.
+    pub start_timeout_ms: Option<u64>,
+    /// How long an unused connection stays open. `Some(0)`: for ever.
+    pub idle_close_ms: Option<u64>,
+    /// Requests a second.
+    pub rate_per_second: Option<u32>,
+    /// Requests at once before the rate counts.
+    pub rate_burst: Option<u32>,
+    /// How often a request that may be repeated is tried again.
+    pub retries: Option<u32>,
+    /// A bearer token for the server, instead of a header.
+    pub bearer: Option<Template>,
+    /// Whether `toolcrib login` is needed before it can be used.
+    pub oauth: bool,
+}
+
+/// Where a definition comes from.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// The kind of source: `toolcrib`, `claude-desktop`, `cursor`, …
+    pub kind: String,
+    /// The file.
+    pub path: PathBuf,
+    /// The line of the definition, from one; 0 where the file has no lines to speak of.
+    pub line: usize,
+}
+
+impl fmt::Display for Origin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.path.display())?;
+        if self.line > 0 {
+            write!(f, ":{}", self.line)?;
+        }
+        Ok(())
+    }
+}
+
+impl Server {
+    /// A server with a name, a way to reach it and an origin; everything else at its default.
+    pub fn new(name: impl Into<String>, transport: Transport, origin: Origin) -> Self {
+        Self {
+            name: name.into(),
+            aliases: Vec::new(),
+            title: None,
+            description: None,
+            enabled: true,
+            transport,
+            tools: Vec::new(),
+            include_tools: Vec::new(),
+            exclude_tools: Vec::new(),
+            handling: Handling::default(),
+            origin,
+        }
+    }
+
+    /// A hash of what the server runs or where it is, with which variables and headers, so that the
+    /// same server under two names is seen to be one. Names, descriptions and handling do not count.
+    pub fn fingerprint(&self) -> String {
+        let pairs = |map: &IndexMap<String, Template>| -> Json {
+            map.iter()
+                .map(|(k, v)| (k.clone(), Json::from(v.exact().expose())))
+                .collect::<serde_json::Map<_, _>>()
+                .into()
+        };
+        let value = match &self.transport {
+            Transport::Stdio(stdio) => serde_json::json!({
+                "command": stdio.command.exact().expose(),
+                "args": stdio.args.iter().map(|a| a.exact().expose().to_owned()).collect::<Vec<_>>(),
+                "env": pairs(&stdio.env),
+                "cwd": stdio.cwd.as_ref().map(|c| c.exact().expose().to_owned()),
+                "envFile": stdio.env_file.as_ref().map(|c| c.exact().expose().to_owned()),
+            }),
+            Transport::Http(remote) | Transport::Sse(remote) => serde_json::json!({
+                "url": remote.url.exact().expose().trim_end_matches('/'),
+                "headers": pairs(&remote.headers),
+            }),
+        };
+        canon::hash(&value)
+    }
+}
