@@ -71,6 +71,11 @@ pub struct Tool {
     pub annotations: Value,
     /// HTTP method, for tools made from an API description.
     pub method: Option<String>,
+    /// HTTP path template, for tools made from an API description.
+    pub path: Option<String>,
+    /// The `x-` fields of the operation in the API description, or `Null`; never what an MCP server
+    /// sent, because these fields are believed.
+    pub extensions: Value,
     /// The tool's own tags and those of every matching rule, each once, in that order.
     pub tags: Vec<String>,
     /// Domains such as `github.issues`.
@@ -92,6 +97,8 @@ impl Tool {
             output_schema: None,
             annotations: Value::Null,
             method: None,
+            path: None,
+            extensions: Value::Null,
             tags: Vec::new(),
             domains: Vec::new(),
             categories: Vec::new(),

@@ -28,3 +28,11 @@ pub const CONTROL_TIMEOUT_MS: u64 = 5_000;
 pub const CONTROL_CONNECTIONS_MAX: usize = 16;
 /// How long file changes are collected before a reload.
 pub const RELOAD_DEBOUNCE_MS: u64 = 200;
+/// Longest scope.
+pub const SCOPE_BYTES_MAX: usize = 200;
+/// Most parts of one scope.
+pub const SCOPE_PARTS_MAX: usize = 6;
+/// Requests that a bucket gains each second unless configured.
+pub const RATE_REQUESTS_PER_SECOND_DEFAULT: u32 = 10;
+/// Requests that a full bucket holds unless configured.
+pub const RATE_BURST_DEFAULT: u32 = 20;
