@@ -24,10 +24,33 @@ pub const PATTERN_COMPILED_BYTES_MAX: usize = 1024 * 1024;
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// How long one exchange on the control socket may take.
 pub const CONTROL_TIMEOUT_MS: u64 = 5_000;
+/// How long a reload that was asked for over the control socket may take.
+pub const CONTROL_RELOAD_TIMEOUT_MS: u64 = 30_000;
 /// Most connections to the control socket at once.
 pub const CONTROL_CONNECTIONS_MAX: usize = 16;
+/// Most names that one list of an answer on the control socket holds; the rest is counted.
+pub const CONTROL_NAMES_MAX: usize = 1_000;
+/// Most characters of one text in an answer on the control socket.
+pub const CONTROL_TEXT_CHARS_MAX: usize = 2_000;
+/// Most running processes that a command asks.
+pub const CONTROL_PROCESSES_MAX: usize = 64;
 /// How long file changes are collected before a reload.
 pub const RELOAD_DEBOUNCE_MS: u64 = 200;
+/// Longest wait for file changes to come to rest before a reload.
+pub const RELOAD_DEBOUNCE_TOTAL_MS_MAX: u64 = 1_000;
+/// How often files are looked at where the system does watch them: some changes, such as those that
+/// another machine makes on a shared file system, cause no event.
+pub const RELOAD_RECHECK_MS: u64 = 30_000;
+/// How often files are looked at where the system cannot watch them.
+pub const RELOAD_POLL_MS: u64 = 2_000;
+/// Most reload requests that wait at once.
+pub const RELOAD_REQUESTS_MAX: usize = 64;
+/// Most files whose changes lead to a reload.
+pub const RELOAD_FILES_MAX: usize = 4_096;
+/// Most symbolic links that are followed from one watched file.
+pub const RELOAD_LINKS_MAX: usize = 32;
+/// How long work under way may go on once the process was asked to end.
+pub const SHUTDOWN_GRACE_MS: u64 = 2_000;
 /// Longest scope.
 pub const SCOPE_BYTES_MAX: usize = 200;
 /// Most parts of one scope.

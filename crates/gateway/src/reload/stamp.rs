@@ -1,0 +1,236 @@
+//! Whether a file is still the one that was looked at before, and where its changes show.
+
+use std::collections::BTreeSet;
+use std::fs::Metadata;
+use std::io;
+use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use toolcrib_core::limits;
+
+/// What is known of a file without reading it. Two equal stamps of which the first is not
+/// [young](Stamp::is_young): nothing was changed in between.
+#[derive(Clone, Debug)]
+pub struct Stamp {
+    facts: Result<Facts, io::ErrorKind>,
+    young: bool,
+}
+
+impl PartialEq for Stamp {
+    fn eq(&self, other: &Self) -> bool {
+        self.facts == other.facts
+    }
+}
+
+/// How coarse the clock of a file system may be.
+const CLOCK_STEP: Duration = Duration::from_millis(50);
+
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Facts {
+    bytes: u64,
+    modified: Option<SystemTime>,
+    identity: Identity,
+}
+
+/// Which file it is, however it is called, and when anything about it changed.
+#[cfg(unix)]
+type Identity = (u64, u64, i64, i64);
+#[cfg(not(unix))]
+type Identity = Option<SystemTime>;
+
+impl Stamp {
+    /// Looks at a file, following links. A file that is not there has a stamp as well.
+    pub fn of(path: &Path) -> Self {
+        let now = SystemTime::now();
+        let facts = std::fs::metadata(path)
+            .map(|metadata| Facts {
+                bytes: metadata.len(),
+                modified: metadata.modified().ok(),
+                identity: identity(&metadata),
+            })
+            .map_err(|error| error.kind());
+        let modified = facts.as_ref().ok().and_then(|facts| facts.modified);
+        Self {
+            young: modified.is_some_and(|at| at + CLOCK_STEP > now),
+            facts,
+        }
+    }
+
+    /// Whether the file had changed so shortly before that a further change could bear the same time.
+    pub fn is_young(&self) -> bool {
+        self.young
+    }
+}
+
+#[cfg(unix)]
+fn identity(metadata: &Metadata) -> Identity {
+    use std::os::unix::fs::MetadataExt;
+    (
+        metadata.dev(),
+        metadata.ino(),
+        metadata.ctime(),
+        metadata.ctime_nsec(),
+    )
+}
+
+#[cfg(not(unix))]
+fn identity(metadata: &Metadata) -> Identity {
+    metadata.created().ok()
+}
+
+/// Which directory stands at a path now; another one under the same name has another identity.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DirectoryId(
+    #[cfg(unix)] (u64, u64),
+    #[cfg(not(unix))] Option<SystemTime>,
+);
+
+impl DirectoryId {
+    /// Looks at the path. `None`: there is no directory.
+    pub fn of(path: &Path) -> Option<Self> {
+        let metadata = std::fs::metadata(path).ok().filter(Metadata::is_dir)?;
+        let identity = identity(&metadata);
+        #[cfg(unix)]
+        let identity = (identity.0, identity.1);
+        Some(Self(identity))
+    }
+}
+
+/// The directories in which a change of an entry can change what the path leads to: the one that
+/// holds the file, those that hold a link on the way, and where the way ends early the last one that
+/// is there. A path that names a directory counts its entries as well.
+pub fn directories(path: &Path) -> BTreeSet<PathBuf> {
+    let mut found = BTreeSet::new();
+    let Ok(path) = std::path::absolute(path) else {
+        return found;
+    };
+    let mut here = PathBuf::new();
+    let mut ahead: Vec<PathBuf> = steps(&path);
+    let mut links = 0;
+    while let Some(step) = ahead.pop() {
+        if step == Path::new("..") {
+            here.pop();
+            continue;
+        }
+        let next = here.join(&step);
+        let Ok(metadata) = std::fs::symlink_metadata(&next) else {
+            while !here.is_dir() && here.pop() {}
+            found.insert(here);
+            return found;
+        };
+        if metadata.is_symlink() {
+            links += 1;
+            found.insert(here.clone());
+            let Ok(target) = std::fs::read_link(&next) else {
+                return found;
+            };
+            if links > limits::RELOAD_LINKS_MAX {
+                return found;
+            }
+            if target.is_absolute() {
+                here = PathBuf::new();
+            }
+            ahead.extend(steps(&target));
+        } else {
+            if ahead.is_empty() {
+                found.insert(here.clone());
+            }
+            here = next;
+        }
+    }
+    if here.is_dir() {
+        found.insert(here);
+    }
+    found
+}
+
+/// The components in the order in which they are popped.
+fn steps(path: &Path) -> Vec<PathBuf> {
+    path.components()
+        .rev()
+        .filter(|c| *c != Component::CurDir)
+        .map(|c| PathBuf::from(c.as_os_str()))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    fn check(root: &Path, path: &str, expected: &[&str]) {
+        let found: Vec<_> = directories(&root.join(path))
+            .into_iter()
+            .map(|dir| dir.strip_prefix(root).unwrap().display().to_string())
+            .collect();
+        assert_eq!(found, expected, "{path}");
+    }
+
+    fn root() -> (tempfile::TempDir, PathBuf) {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        (dir, root)
+    }
+
+    #[test]
+    fn the_directory_of_a_file_is_watched_whether_the_file_is_there_or_not() {
+        let (_dir, root) = root();
+        fs::create_dir(root.join("a")).unwrap();
+        fs::write(root.join("a/x"), "").unwrap();
+        check(&root, "a/x", &["a"]);
+        check(&root, "a/missing", &["a"]);
+        check(&root, "a/b/c/missing", &["a"]);
+        check(&root, "a/../a/x", &["a"]);
+        check(&root, "a/x/below-a-file", &["a"]);
+        check(&root, "a", &["", "a"]);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn every_link_on_the_way_is_watched() {
+        use std::os::unix::fs::symlink;
+        let (_dir, root) = root();
+        for dir in ["conf", "v1", "elsewhere"] {
+            fs::create_dir(root.join(dir)).unwrap();
+        }
+        fs::write(root.join("v1/x"), "").unwrap();
+        symlink("../v1", root.join("conf/data")).unwrap();
+        symlink("data/x", root.join("conf/x")).unwrap();
+        symlink(root.join("conf/x"), root.join("elsewhere/y")).unwrap();
+        symlink("loop", root.join("loop")).unwrap();
+        symlink("nowhere/z", root.join("broken")).unwrap();
+        check(&root, "conf/x", &["conf", "v1"]);
+        check(&root, "elsewhere/y", &["conf", "elsewhere", "v1"]);
+        check(&root, "loop", &[""]);
+        check(&root, "broken", &[""]);
+    }
+
+    #[test]
+    fn a_stamp_changes_with_the_file() {
+        let (_dir, root) = root();
+        let path = root.join("x");
+        let absent = Stamp::of(&path);
+        fs::write(&path, "one").unwrap();
+        let first = Stamp::of(&path);
+        assert!(first.is_young() && !absent.is_young());
+        assert_ne!(absent, first);
+        assert_eq!(first, Stamp::of(&path));
+        fs::write(root.join("y"), "two").unwrap();
+        fs::rename(root.join("y"), &path).unwrap();
+        let replaced = Stamp::of(&path);
+        assert_ne!(first, replaced);
+        fs::write(&path, "three").unwrap();
+        assert_ne!(replaced, Stamp::of(&path));
+        let hour_ago = SystemTime::now() - Duration::from_hours(1);
+        fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_modified(hour_ago)
+            .unwrap();
+        assert!(!Stamp::of(&path).is_young());
+        fs::remove_file(&path).unwrap();
+        assert_eq!(absent, Stamp::of(&path));
+    }
+}
