@@ -59,3 +59,27 @@ pub const SCOPE_PARTS_MAX: usize = 6;
 pub const RATE_REQUESTS_PER_SECOND_DEFAULT: u32 = 10;
 /// Requests that a full bucket holds unless configured.
 pub const RATE_BURST_DEFAULT: u32 = 20;
+/// Longest word that search keeps; the rest of it is cut off.
+pub const SEARCH_WORD_BYTES_MAX: usize = 64;
+/// Most words of one field of one tool that search reads.
+pub const SEARCH_FIELD_WORDS_MAX: usize = 400;
+/// Most words of a text whose order search remembers.
+pub const SEARCH_SEQUENCE_WORDS_MAX: usize = 40;
+/// Deepest nesting of parameters that search reads.
+pub const SEARCH_SCHEMA_DEPTH_MAX: usize = 4;
+/// Longest query that is read; the rest of it is ignored.
+pub const SEARCH_QUERY_BYTES_MAX: usize = 4_096;
+/// Most words of a query that are looked up.
+pub const SEARCH_QUERY_WORDS_MAX: usize = 96;
+/// How many hits a search gives when no number is asked for.
+pub const SEARCH_LIMIT_DEFAULT: usize = 10;
+/// Most hits that one search gives.
+pub const SEARCH_LIMIT_MAX: usize = 1_000;
+/// How many tools the words bring to the second look, at least.
+pub const SEARCH_CANDIDATES: usize = 64;
+/// Number of tools from which on a word is too common to bring in tools by itself.
+pub const SEARCH_COMMON_WORD_TOOLS: usize = 4_096;
+/// How many tools are completed with their common words before the second look.
+pub const SEARCH_COMPLETED_TOOLS: usize = 512;
+/// Most words that stand in for one unknown word of a query.
+pub const SEARCH_STAND_INS_MAX: usize = 6;

@@ -1,1 +1,33 @@
 //! Finding the right tool for a plain wish.
+//!
+//! An [`Index`] is built from the tools of every server, one [`Part`] per server, and never
+//! changes; a changed server gives a new index that shares the other parts. A search reads the
+//! query into words and values, takes the tools that share words with it, looks at the best of
+//! them more closely, and says how sure it is. Nothing here depends on time, chance, threads or
+//! the machine: the same catalog and query give the same answer, byte for byte.
+
+mod arithmetic;
+mod field;
+mod hits;
+mod index;
+mod learned;
+mod lexicon;
+mod model;
+mod part;
+mod query;
+mod retrieve;
+mod signals;
+mod values;
+mod vocabulary;
+mod words;
+
+#[cfg(test)]
+mod examples;
+#[cfg(test)]
+mod properties;
+
+pub use field::{FIELDS, Field, Weights};
+pub use hits::{Filter, Hit, Hits};
+pub use index::Index;
+pub use part::{Part, ServerTools};
+pub use signals::{SIGNAL_NAMES, SIGNALS, Signals};

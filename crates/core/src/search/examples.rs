@@ -1,0 +1,221 @@
+//! What users and agents type, and what they must get.
+
+use std::sync::Arc;
+
+use serde_json::json;
+
+use super::{Filter, Index, Part, ServerTools, Weights};
+use crate::catalog::{Tool, ToolId};
+
+fn server(name: &str, tools: &[(&str, &str)]) -> Arc<Part> {
+    let tools: Vec<Arc<Tool>> = tools
+        .iter()
+        .map(|(tool, text)| Arc::new(Tool::new(ToolId::new(name, *tool), *text, json!({}))))
+        .collect();
+    Arc::new(Part::build(
+        &ServerTools {
+            name,
+            aliases: &[],
+            about: "",
+            tools: &tools,
+        },
+        &Weights::default(),
+    ))
+}
+
+fn workshop() -> Index {
+    Index::from_parts([
+        server(
+            "github",
+            &[
+                ("create_issue", "Open a new issue in a repository"),
+                ("list_issues", "List the issues of a repository"),
+                ("delete_repository", "Delete a repository for ever"),
+                ("create_pull_request", "Open a pull request from a branch"),
+                (
+                    "get_file_contents",
+                    "Read a file or directory of a repository",
+                ),
+            ],
+        ),
+        server(
+            "mail",
+            &[
+                ("sendMessage", "Send an email to one or more recipients"),
+                ("searchMessages", "Search the mailbox"),
+            ],
+        ),
+        server(
+            "sky",
+            &[
+                ("current", "Current weather for a city"),
+                ("forecast", "Weather forecast for the next days"),
+            ],
+        ),
+        server(
+            "files",
+            &[
+                ("read_file", "Read a file from disk"),
+                ("remove", "Remove a file from disk"),
+            ],
+        ),
+    ])
+}
+
+fn check(query: &str, expect: &str) {
+    let index = workshop();
+    let found = index.search(query, &Filter::default());
+    let first = found.hits.first().map(|h| h.id.to_string());
+    assert_eq!(first.as_deref(), Some(expect), "{query}: {found:?}");
+}
+
+#[test]
+fn plain_wishes_find_their_tool() {
+    check(
+        "could you please open a ticket about the login page",
+        "github:create_issue",
+    );
+    check("show me all issues", "github:list_issues");
+    check("destroy the repo", "github:delete_repository");
+    check("write a mail to ann@example.com", "mail:sendMessage");
+    check(
+        "what will the weather be like tomorrow, a forecast please",
+        "sky:forecast",
+    );
+    check("erase /tmp/x.txt from the disk", "files:remove");
+}
+
+#[test]
+fn typing_errors_and_beginnings_are_understood() {
+    check("repositry issues list", "github:list_issues");
+    check("forcast", "sky:forecast");
+    check("wether forecast", "sky:forecast");
+    check("pull req", "github:create_pull_request");
+}
+
+#[test]
+fn any_spelling_of_a_name_or_id_is_exact() {
+    for query in [
+        "github:create_issue",
+        "create issue",
+        "Create-Issue",
+        "CREATE_ISSUE",
+        "createIssue",
+        "github.createIssue",
+    ] {
+        check(query, "github:create_issue");
+        let found = workshop().search(query, &Filter::default());
+        assert!(
+            (found.hits[0].relevance - 1.0).abs() < f32::EPSILON,
+            "{query}"
+        );
+    }
+}
+
+#[test]
+fn a_server_can_be_searched_alone_and_an_unknown_one_holds_nothing() {
+    let index = workshop();
+    let within = |server| {
+        index.search(
+            "read a file",
+            &Filter {
+                server: Some(server),
+                ..Filter::default()
+            },
+        )
+    };
+    assert_eq!(
+        within("github").hits[0].id,
+        ToolId::new("github", "get_file_contents")
+    );
+    assert_eq!(
+        within("files").hits[0].id,
+        ToolId::new("files", "read_file")
+    );
+    assert!(within("nowhere").hits.is_empty());
+}
+
+#[test]
+fn the_limit_holds_and_the_total_tells_the_rest() {
+    let index = workshop();
+    let found = index.search(
+        "repository",
+        &Filter {
+            limit: Some(2),
+            ..Filter::default()
+        },
+    );
+    assert_eq!(found.hits.len(), 2);
+    assert!(found.total > 2);
+    assert_eq!(index.search("", &Filter::default()).hits.len(), 0);
+    assert_eq!(index.search("zxqv", &Filter::default()).total, 0);
+}
+
+#[test]
+fn tags_choices_aliases_and_parameters_are_words_too() {
+    let mut tool = Tool::new(
+        ToolId::new("bank", "op7"),
+        "",
+        json!({"properties": {"iban": {"description": "account of the recipient", "enum": ["instant", "standard"]},
+            "inner": {"items": {"properties": {"purpose": {}}}, "anyOf": [{"properties": {"deeper": {}}}]}}}),
+    );
+    tool.tags = vec!["treasury".into()];
+    tool.domains = vec!["finance.payments".into()];
+    tool.categories = vec!["crud.create".into()];
+    tool.title = Some("Wire".into());
+    let index = Index::build([ServerTools {
+        name: "bank",
+        aliases: &["moneybox".into()],
+        about: "Speaks SEPA",
+        tools: &[Arc::new(tool)],
+    }]);
+    for query in [
+        "iban",
+        "recipient",
+        "instant",
+        "purpose",
+        "deeper",
+        "treasury",
+        "payments",
+        "crud",
+        "wire",
+        "moneybox",
+        "sepa",
+    ] {
+        assert_eq!(
+            index.search(query, &Filter::default()).hits.len(),
+            1,
+            "{query}"
+        );
+    }
+}
+
+#[test]
+fn a_catalog_with_common_words_still_finds_the_rare_one() {
+    let tools: Vec<Arc<Tool>> = (0..5_000)
+        .map(|n| {
+            let text = if n == 4_321 {
+                "Get the zebra of a record"
+            } else {
+                "Get the value of a record"
+            };
+            Arc::new(Tool::new(
+                ToolId::new("big", format!("get_record_{n}")),
+                text,
+                json!({}),
+            ))
+        })
+        .collect();
+    let index = Index::build([ServerTools {
+        name: "big",
+        aliases: &[],
+        about: "",
+        tools: &tools,
+    }]);
+    let found = index.search("get the record's zebra", &Filter::default());
+    assert_eq!(found.hits[0].id.tool(), "get_record_4321");
+    assert_eq!(
+        index.search("get a record", &Filter::default()).total,
+        5_000
+    );
+}

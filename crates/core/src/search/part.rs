@@ -1,0 +1,341 @@
+//! The index of one server: its tools, their words, and where each word stands.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use super::field::{FIELDS, Field, Weights};
+use super::words::{Reader, WordId, key, word_id};
+use crate::catalog::{Tool, ToolId};
+use crate::limits::{SEARCH_FIELD_WORDS_MAX, SEARCH_SCHEMA_DEPTH_MAX, SEARCH_SEQUENCE_WORDS_MAX};
+
+/// A server and its tools, as the index reads them.
+#[derive(Clone, Copy, Debug)]
+pub struct ServerTools<'a> {
+    /// The server's configured name.
+    pub name: &'a str,
+    /// Other names it answers to.
+    pub aliases: &'a [String],
+    /// What it says about itself; empty when it says nothing.
+    pub about: &'a str,
+    /// Its tools, in any order.
+    pub tools: &'a [Arc<Tool>],
+}
+
+/// One word of one tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Posting {
+    /// The tool's place in the part.
+    pub(crate) tool: u32,
+    /// How much the word says about the tool, see [`Weights::impact`].
+    pub(crate) impact: u16,
+    /// The fields it stands in.
+    pub(crate) fields: u16,
+}
+
+/// One word of one tool, seen from the tool.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Held {
+    /// The word, shortened.
+    pub(crate) word: u32,
+    /// As in [`Posting`].
+    pub(crate) impact: u16,
+    /// As in [`Posting`].
+    pub(crate) fields: u16,
+}
+
+/// A word's short number, for comparisons within one tool.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "the low half is the short number"
+)]
+pub(crate) fn short(id: WordId) -> u32 {
+    id as u32
+}
+
+/// A word of this part and its postings.
+#[derive(Clone, Debug)]
+pub(crate) struct PartWord {
+    pub(crate) id: WordId,
+    pub(crate) text: Arc<str>,
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+/// What ranking needs to know of a tool beside its words.
+#[derive(Clone, Debug)]
+pub(crate) struct Entry {
+    pub(crate) id: ToolId,
+    /// Words of the name, in order.
+    pub(crate) name: Box<[u32]>,
+    /// Words of title and description, in order, the first of them.
+    pub(crate) text: Box<[u32]>,
+    /// Every word once, by number.
+    pub(crate) held: Box<[Held]>,
+    /// Kinds of values its parameters take, see [`super::values`].
+    pub(crate) takes: u16,
+}
+
+/// The index of one server; immutable, shared between snapshots that hold the same server.
+#[derive(Debug)]
+pub struct Part {
+    pub(crate) server: Arc<str>,
+    pub(crate) server_words: Box<[u32]>,
+    pub(crate) entries: Vec<Entry>,
+    /// By text.
+    pub(crate) words: Vec<PartWord>,
+    pub(crate) postings: Vec<Posting>,
+    /// Spellings by which a tool is named exactly, by number.
+    pub(crate) keys: Vec<(u64, u32)>,
+}
+
+/// The number of a spelling.
+pub(crate) fn key_id(spelling: &str) -> u64 {
+    word_id(spelling)
+}
+
+impl Part {
+    /// Reads every tool of one server.
+    pub fn build(server: &ServerTools<'_>, weights: &Weights) -> Self {
+        Self::read(server, weights, &mut Reader::default())
+    }
+
+    pub(crate) fn read(server: &ServerTools<'_>, weights: &Weights, reader: &mut Reader) -> Self {
+        let mut tools: Vec<&Tool> = server.tools.iter().map(AsRef::as_ref).collect();
+        tools.sort_by(|a, b| a.id.cmp(&b.id));
+        let mut collector = Collector::new(weights);
+        let mut common = Tally::default();
+        collector.server(server, reader, &mut common);
+        for tool in tools {
+            collector.tool(server, tool, reader, &common);
+        }
+        collector.finish(server.name, &common)
+    }
+
+    /// The server this part is of.
+    pub fn server(&self) -> &str {
+        &self.server
+    }
+
+    /// How many tools it holds.
+    pub fn len(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// Whether it holds no tool.
+    pub fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+}
+
+/// Counts of the words of one tool, or of what all tools of a server share.
+#[derive(Default, Clone)]
+struct Tally {
+    /// Word slot and counts per field.
+    counts: Vec<(u32, [u16; FIELDS])>,
+    at: HashMap<u32, usize>,
+    lengths: [u32; FIELDS],
+    server_words: Vec<u32>,
+}
+
+impl Tally {
+    fn add(&mut self, slot: u32, field: Field, joined: bool) {
+        let place = *self.at.entry(slot).or_insert_with(|| {
+            self.counts.push((slot, [0; FIELDS]));
+            self.counts.len() - 1
+        });
+        let count = &mut self.counts[place].1[field as usize];
+        *count = count.saturating_add(1);
+        if !joined {
+            self.lengths[field as usize] += 1;
+        }
+    }
+
+    fn is_full(&self, field: Field) -> bool {
+        self.lengths[field as usize] as usize >= SEARCH_FIELD_WORDS_MAX
+    }
+}
+
+struct Collector<'w> {
+    weights: &'w Weights,
+    slots: HashMap<WordId, u32>,
+    names: Vec<(WordId, Arc<str>)>,
+    lists: Vec<Vec<Posting>>,
+    entries: Vec<Entry>,
+    keys: Vec<(u64, u32)>,
+}
+
+impl<'w> Collector<'w> {
+    fn new(weights: &'w Weights) -> Self {
+        Self {
+            weights,
+            slots: HashMap::new(),
+            names: Vec::new(),
+            lists: Vec::new(),
+            entries: Vec::new(),
+            keys: Vec::new(),
+        }
+    }
+
+    fn slot(&mut self, id: WordId, text: &Arc<str>) -> u32 {
+        *self.slots.entry(id).or_insert_with(|| {
+            self.names.push((id, Arc::clone(text)));
+            self.lists.push(Vec::new());
+            u32::try_from(self.names.len() - 1).unwrap_or(u32::MAX)
+        })
+    }
+
+    /// Reads `text` into `tally` as `field`; gives the words in order, those of joined runs left out.
+    fn text(
+        &mut self,
+        text: &str,
+        field: Field,
+        reader: &mut Reader,
+        tally: &mut Tally,
+    ) -> Vec<u32> {
+        let mut sequence = Vec::new();
+        reader.read(text, |word, joined| {
+            if tally.is_full(field) {
+                return;
+            }
+            let slot = self.slot(word.id, &word.stem);
+            tally.add(slot, field, joined);
+            if !joined && sequence.len() < SEARCH_SEQUENCE_WORDS_MAX {
+                sequence.push(short(word.id));
+            }
+        });
+        sequence
+    }
+
+    fn server(&mut self, server: &ServerTools<'_>, reader: &mut Reader, tally: &mut Tally) {
+        let mut words = self.text(server.name, Field::Server, reader, tally);
+        for alias in server.aliases {
+            words.extend(self.text(alias, Field::Server, reader, tally));
+        }
+        words.sort_unstable();
+        words.dedup();
+        tally.server_words = words;
+        self.text(server.about, Field::About, reader, tally);
+    }
+
+    fn tool(&mut self, server: &ServerTools<'_>, tool: &Tool, reader: &mut Reader, common: &Tally) {
+        let mut tally = common.clone();
+        let name = self.text(tool.id.tool(), Field::Name, reader, &mut tally);
+        let title = tool.title.as_deref().unwrap_or_default();
+        let mut text = self.text(title, Field::Title, reader, &mut tally);
+        text.extend(self.text(&tool.description, Field::Description, reader, &mut tally));
+        for tag in tool
+            .tags
+            .iter()
+            .chain(&tool.domains)
+            .chain(&tool.categories)
+        {
+            self.text(tag, Field::Tag, reader, &mut tally);
+        }
+        let mut takes = 0;
+        self.schema(&tool.input_schema, 0, reader, &mut tally, &mut takes);
+        let place = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let mut held = Vec::with_capacity(tally.counts.len());
+        for (slot, counts) in &tally.counts {
+            let impact = self.weights.impact(counts, &tally.lengths);
+            let fields = (0..FIELDS).fold(0, |bits, f| bits | (u16::from(counts[f] > 0) << f));
+            self.lists[*slot as usize].push(Posting {
+                tool: place,
+                impact,
+                fields,
+            });
+            held.push(Held {
+                word: short(self.names[*slot as usize].0),
+                impact,
+                fields,
+            });
+        }
+        held.sort_unstable_by_key(|h| h.word);
+        self.entries.push(Entry {
+            id: tool.id.clone(),
+            name: name.into(),
+            text: text.into(),
+            held: held.into(),
+            takes,
+        });
+        let own = key(tool.id.tool());
+        for prefix in std::iter::once(server.name).chain(server.aliases.iter().map(String::as_str))
+        {
+            self.keys
+                .push((key_id(&format!("{}{own}", key(prefix))), place));
+        }
+        self.keys.push((key_id(&own), place));
+    }
+
+    /// Reads names, descriptions and choices of the parameters, nested ones as well.
+    fn schema(
+        &mut self,
+        schema: &Value,
+        depth: usize,
+        reader: &mut Reader,
+        tally: &mut Tally,
+        takes: &mut u16,
+    ) {
+        if depth > SEARCH_SCHEMA_DEPTH_MAX {
+            return;
+        }
+        if let Some(Value::Object(properties)) = schema.get("properties") {
+            for (name, value) in properties {
+                self.text(name, Field::Parameter, reader, tally);
+                *takes |= super::values::kinds_taken(name, value);
+                if let Some(Value::String(about)) = value.get("description") {
+                    self.text(about, Field::ParameterText, reader, tally);
+                }
+                if let Some(Value::Array(choices)) = value.get("enum") {
+                    for choice in choices.iter().filter_map(Value::as_str) {
+                        self.text(choice, Field::Choice, reader, tally);
+                    }
+                }
+                self.schema(value, depth + 1, reader, tally, takes);
+            }
+        }
+        for inner in ["items", "additionalProperties"] {
+            if let Some(value @ Value::Object(_)) = schema.get(inner) {
+                self.schema(value, depth + 1, reader, tally, takes);
+            }
+        }
+        for inner in ["anyOf", "oneOf", "allOf"] {
+            if let Some(Value::Array(values)) = schema.get(inner) {
+                for value in values {
+                    self.schema(value, depth + 1, reader, tally, takes);
+                }
+            }
+        }
+    }
+
+    fn finish(mut self, server: &str, common: &Tally) -> Part {
+        let mut order: Vec<usize> = (0..self.names.len())
+            .filter(|&slot| !self.lists[slot].is_empty())
+            .collect();
+        order.sort_unstable_by(|&a, &b| self.names[a].1.cmp(&self.names[b].1));
+        let mut words = Vec::with_capacity(order.len());
+        let mut postings = Vec::with_capacity(self.lists.iter().map(Vec::len).sum());
+        for slot in order {
+            let list = std::mem::take(&mut self.lists[slot]);
+            let (id, text) = self.names[slot].clone();
+            words.push(PartWord {
+                id,
+                text,
+                start: u32::try_from(postings.len()).unwrap_or(u32::MAX),
+                len: u32::try_from(list.len()).unwrap_or(u32::MAX),
+            });
+            postings.extend(list);
+        }
+        self.keys.sort_unstable();
+        self.keys.dedup();
+        Part {
+            server: server.into(),
+            server_words: common.server_words.clone().into(),
+            entries: self.entries,
+            words,
+            postings,
+            keys: self.keys,
+        }
+    }
+}

@@ -1,0 +1,325 @@
+//! Every word of the catalog and the parts that hold it.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use super::part::Part;
+use super::words::WordId;
+use crate::limits::SEARCH_STAND_INS_MAX;
+
+/// Where the postings of a word stand in one part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Place {
+    pub(crate) slot: u32,
+    pub(crate) start: u32,
+    pub(crate) len: u32,
+}
+
+/// One word of the catalog.
+#[derive(Debug)]
+pub(crate) struct Listed {
+    pub(crate) id: WordId,
+    pub(crate) text: Arc<str>,
+    /// In how many tools it stands.
+    pub(crate) tools: u32,
+    /// By slot.
+    pub(crate) places: Box<[Place]>,
+}
+
+impl Listed {
+    fn new(id: WordId, text: Arc<str>, places: Vec<Place>) -> Self {
+        Self {
+            id,
+            text,
+            tools: places.iter().map(|p| p.len).sum(),
+            places: places.into(),
+        }
+    }
+
+    /// In how many tools of the scope it stands.
+    pub(crate) fn tools_in(&self, slot: Option<u32>) -> u32 {
+        match slot {
+            None => self.tools,
+            Some(slot) => self.place(slot).map_or(0, |p| p.len),
+        }
+    }
+
+    /// Where it stands in one part.
+    pub(crate) fn place(&self, slot: u32) -> Option<Place> {
+        let at = self.places.binary_search_by_key(&slot, |p| p.slot).ok()?;
+        Some(self.places[at])
+    }
+}
+
+/// The words of all parts, by text and by number.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Vocabulary {
+    words: Vec<Arc<Listed>>,
+    /// Open addressing: places in `words` plus one, 0 for vacant.
+    table: Vec<u32>,
+}
+
+impl Vocabulary {
+    /// The words of `parts`, which are `(slot, part)`.
+    pub(crate) fn build<'a>(parts: impl Iterator<Item = (u32, &'a Part)>) -> Self {
+        let mut places: HashMap<WordId, (Arc<str>, Vec<Place>)> = HashMap::new();
+        for (slot, part) in parts {
+            for word in &part.words {
+                let entry = places
+                    .entry(word.id)
+                    .or_insert_with(|| (Arc::clone(&word.text), Vec::new()));
+                entry.1.push(Place {
+                    slot,
+                    start: word.start,
+                    len: word.len,
+                });
+            }
+        }
+        let mut words: Vec<Arc<Listed>> = places
+            .into_iter()
+            .map(|(id, (text, mut places))| {
+                places.sort_unstable_by_key(|p| p.slot);
+                Arc::new(Listed::new(id, text, places))
+            })
+            .collect();
+        words.sort_unstable_by(|a, b| a.text.cmp(&b.text));
+        Self::of(words)
+    }
+
+    fn of(words: Vec<Arc<Listed>>) -> Self {
+        let size = (words.len() * 2 + 1).next_power_of_two();
+        let mut table = vec![0; size];
+        for (number, word) in (1_u32..).zip(&words) {
+            let mut at = slot_of(word.id, size);
+            while table[at] != 0 {
+                at = (at + 1) & (size - 1);
+            }
+            table[at] = number;
+        }
+        Self { words, table }
+    }
+
+    /// The same words with those of one slot taken out and put in anew.
+    pub(crate) fn replace(&self, slot: u32, old: Option<&Part>, new: Option<&Part>) -> Self {
+        let none: &[_] = &[];
+        let old = old.map_or(none, |p| &p.words);
+        let new = new.map_or(none, |p| &p.words);
+        let (mut o, mut n) = (0, 0);
+        let mut words = Vec::with_capacity(self.words.len() + new.len());
+        let fresh = |words: &mut Vec<Arc<Listed>>, at: usize| {
+            let word = &new[at];
+            let place = Place {
+                slot,
+                start: word.start,
+                len: word.len,
+            };
+            words.push(Arc::new(Listed::new(
+                word.id,
+                Arc::clone(&word.text),
+                vec![place],
+            )));
+        };
+        for word in &self.words {
+            while n < new.len() && new[n].text < word.text {
+                fresh(&mut words, n);
+                n += 1;
+            }
+            let leaves = o < old.len() && old[o].text == word.text;
+            let enters = n < new.len() && new[n].text == word.text;
+            if !leaves && !enters {
+                words.push(Arc::clone(word));
+                continue;
+            }
+            let mut places: Vec<Place> = word
+                .places
+                .iter()
+                .copied()
+                .filter(|p| p.slot != slot)
+                .collect();
+            if enters {
+                let at = places.partition_point(|p| p.slot < slot);
+                places.insert(
+                    at,
+                    Place {
+                        slot,
+                        start: new[n].start,
+                        len: new[n].len,
+                    },
+                );
+                n += 1;
+            }
+            o += usize::from(leaves);
+            if !places.is_empty() {
+                words.push(Arc::new(Listed::new(
+                    word.id,
+                    Arc::clone(&word.text),
+                    places,
+                )));
+            }
+        }
+        for at in n..new.len() {
+            fresh(&mut words, at);
+        }
+        Self::of(words)
+    }
+
+    /// How many words there are.
+    pub(crate) fn len(&self) -> usize {
+        self.words.len()
+    }
+
+    /// A word by its number.
+    pub(crate) fn get(&self, id: WordId) -> Option<&Arc<Listed>> {
+        if self.words.is_empty() {
+            return None;
+        }
+        let mask = self.table.len() - 1;
+        let mut at = slot_of(id, self.table.len());
+        while self.table[at] != 0 {
+            let word = &self.words[self.table[at] as usize - 1];
+            if word.id == id {
+                return Some(word);
+            }
+            at = (at + 1) & mask;
+        }
+        None
+    }
+
+    /// Words that an unknown word may have meant, with factors: those it begins, and those a
+    /// typing error away. At most [`SEARCH_STAND_INS_MAX`], the likeliest first.
+    pub(crate) fn stand_ins(&self, word: &str, slot: Option<u32>) -> Vec<(&Arc<Listed>, f32)> {
+        let letters: Vec<char> = word.chars().collect();
+        if letters.len() < 3 || letters.iter().any(char::is_ascii_digit) {
+            return Vec::new();
+        }
+        let mut found: Vec<(&Arc<Listed>, f32)> = Vec::new();
+        for listed in self.starting_with(word) {
+            let extra = listed.text.chars().count().saturating_sub(letters.len());
+            if extra > 0 && listed.tools_in(slot) > 0 {
+                found.push((listed, if extra <= 2 { 0.6 } else { 0.4 }));
+            }
+        }
+        let errors_max = match letters.len() {
+            0..=3 => 0,
+            4..=7 => 1,
+            _ => 2,
+        };
+        if errors_max > 0 {
+            let mut firsts: Vec<char> = letters[..2].to_vec();
+            firsts.dedup();
+            let mut row = Rows::default();
+            for first in firsts {
+                for listed in self.starting_with(first.encode_utf8(&mut [0; 4])) {
+                    if let Some(errors) = row.distance(&letters, &listed.text, errors_max)
+                        && listed.tools_in(slot) > 0
+                        && !found.iter().any(|(have, _)| have.id == listed.id)
+                    {
+                        found.push((listed, if errors <= 1 { 0.7 } else { 0.4 }));
+                    }
+                }
+            }
+        }
+        found.sort_by(|a, b| {
+            b.1.total_cmp(&a.1)
+                .then_with(|| b.0.tools_in(slot).cmp(&a.0.tools_in(slot)))
+                .then_with(|| a.0.text.cmp(&b.0.text))
+        });
+        found.truncate(SEARCH_STAND_INS_MAX);
+        found
+    }
+
+    fn starting_with<'s>(
+        &'s self,
+        prefix: &str,
+    ) -> impl Iterator<Item = &'s Arc<Listed>> + use<'s> {
+        let from = self.words.partition_point(|w| *w.text < *prefix);
+        let prefix = prefix.to_owned();
+        self.words[from..]
+            .iter()
+            .take_while(move |w| w.text.starts_with(&prefix))
+    }
+}
+
+fn slot_of(id: WordId, size: usize) -> usize {
+    (id >> 20) as usize & (size - 1)
+}
+
+/// Scratch rows of the edit distance.
+#[derive(Default)]
+struct Rows {
+    other: Vec<char>,
+    rows: [Vec<usize>; 3],
+}
+
+impl Rows {
+    /// Number of insertions, deletions, exchanges and swaps of neighbours between two words, if at
+    /// most `most`.
+    fn distance(&mut self, word: &[char], other: &str, most: usize) -> Option<usize> {
+        self.other.clear();
+        self.other.extend(other.chars().take(word.len() + most + 1));
+        let (height, width) = (word.len(), self.other.len());
+        if height.abs_diff(width) > most {
+            return None;
+        }
+        for row in &mut self.rows {
+            row.clear();
+            row.resize(width + 1, 0);
+        }
+        for (j, cell) in self.rows[0].iter_mut().enumerate() {
+            *cell = j;
+        }
+        for i in 1..=height {
+            let [before, here, two_before] = {
+                let [first, second, third] = &mut self.rows;
+                match i % 3 {
+                    1 => [first, second, third],
+                    2 => [second, third, first],
+                    _ => [third, first, second],
+                }
+            };
+            here[0] = i;
+            let mut least = i;
+            for j in 1..=width {
+                let same = usize::from(word[i - 1] != self.other[j - 1]);
+                let mut best = (before[j - 1] + same)
+                    .min(before[j] + 1)
+                    .min(here[j - 1] + 1);
+                if i > 1
+                    && j > 1
+                    && word[i - 1] == self.other[j - 2]
+                    && word[i - 2] == self.other[j - 1]
+                {
+                    best = best.min(two_before[j - 2] + 1);
+                }
+                here[j] = best;
+                least = least.min(best);
+            }
+            if least > most {
+                return None;
+            }
+        }
+        let last = self.rows[height % 3][width];
+        (last <= most).then_some(last)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn edit_distance_counts_swaps_once() {
+        let check = |a: &str, b: &str, expect: Option<usize>| {
+            let letters: Vec<char> = a.chars().collect();
+            assert_eq!(Rows::default().distance(&letters, b, 2), expect, "{a} {b}");
+        };
+        check("issue", "issue", Some(0));
+        check("isseu", "issue", Some(1));
+        check("isue", "issue", Some(1));
+        check("repositry", "repository", Some(1));
+        check("wether", "weather", Some(1));
+        check("abc", "xyz", None);
+        check("calender", "calendar", Some(1));
+        check("recieve", "receive", Some(1));
+    }
+}
