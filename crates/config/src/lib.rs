@@ -6,12 +6,15 @@
 //! This crate reads and writes files where it is told to; it knows nothing of the network.
 
 pub mod diagnostic;
+pub mod import;
 pub mod model;
 pub mod node;
 pub mod placeholder;
 pub mod reader;
+pub mod surroundings;
 pub mod text;
 
 pub use diagnostic::{Diagnostic, Severity};
 pub use node::{Entry, Node, Value};
+pub use surroundings::{Os, Surroundings};
 pub use text::{Source, Span};

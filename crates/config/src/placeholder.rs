@@ -15,12 +15,16 @@ pub enum Dialect {
     Own,
     /// `${VAR}` and `${VAR:-default}` (Claude Code, Docker, the documents' `mcpServers`).
     Braces,
+    /// `${VAR}`, `${VAR:-default}` and `${env:VAR}` (Windsurf, Amazon Q, Kiro).
+    Either,
     /// `${env:VAR}`, and `${input:id}`, which becomes a named secret (VS Code, Cursor).
     VsCode,
     /// `{env:VAR}` (opencode).
     Opencode,
     /// `$VAR` and `${VAR}` (Gemini CLI).
     Shell,
+    /// `${{ secrets.VAR }}` (Continue).
+    Secrets,
     /// No placeholders: the text is meant as it stands.
     None,
 }
@@ -262,11 +266,17 @@ fn placeholder(
         _ => return Ok(None),
     };
     let Some(length) = text[inner_at..].find('}') else {
+        if dialect != Dialect::Own {
+            return Ok(None);
+        }
         return Err(PlaceholderError {
             reason: format!("the placeholder that begins with {open} is never closed with }}"),
             offset: at,
         });
     };
+    if dialect == Dialect::Secrets {
+        return Ok(secrets_reference(&text[inner_at..], inner_at));
+    }
     let end = inner_at + length + 1;
     let inner = &text[inner_at..inner_at + length];
     match inside(inner, dialect) {
@@ -293,11 +303,26 @@ fn bare_variable(text: &str, at: usize) -> Option<(Part, usize)> {
     })
 }
 
+/// `{ secrets.VAR }}`, what follows the `$` and the first brace of Continue's spelling.
+fn secrets_reference(rest: &str, at: usize) -> Option<(Part, usize)> {
+    let (inner, _) = rest.strip_prefix('{')?.split_once("}}")?;
+    let path = inner.trim();
+    let name = path
+        .strip_prefix("secrets.")
+        .or_else(|| path.strip_prefix("inputs."))?;
+    let name = name.rsplit(['.', '/']).next().unwrap_or(name);
+    let part = variable(name, None).ok()?;
+    Some((part, at + 1 + inner.len() + 2))
+}
+
 /// What stands between the braces. `None`: not a placeholder of this dialect, so literal text.
 fn inside(inner: &str, dialect: Dialect) -> Result<Option<Part>, String> {
     let own = dialect == Dialect::Own;
     if let Some(name) = inner.strip_prefix("env:")
-        && matches!(dialect, Dialect::Own | Dialect::VsCode | Dialect::Opencode)
+        && matches!(
+            dialect,
+            Dialect::Own | Dialect::Either | Dialect::VsCode | Dialect::Opencode
+        )
     {
         return variable(name, None).map(Some);
     }
@@ -407,6 +432,17 @@ mod tests {
         check("{other}", Dialect::Opencode, "{other}");
         check("$A/${A}/$1/$", Dialect::Shell, "alpha/alpha/$1/$");
         check("${A} $A {env:A}", Dialect::None, "${A} $A {env:A}");
+        check("${A}${env:A}$A${x", Dialect::Either, "alphaalpha$A${x");
+        check(
+            "k ${{ secrets.A }} ${{secrets.org/team.A}}${A}",
+            Dialect::Secrets,
+            "k alpha alpha${A}",
+        );
+        check(
+            "${{ other }} ${{ secrets.A",
+            Dialect::Secrets,
+            "${{ other }} ${{ secrets.A",
+        );
         check("", Dialect::Own, "");
         check("überé ${A}", Dialect::Own, "überé alpha");
     }

@@ -12,6 +12,8 @@ pub const CONFIG_NODES_MAX: usize = 500_000;
 pub const CONFIG_DIAGNOSTICS_MAX: usize = 100;
 /// Most bytes of one expanded string.
 pub const CONFIG_STRING_BYTES_MAX: usize = 1024 * 1024;
+/// Most files of one directory that are imported.
+pub const IMPORT_DIRECTORY_FILES_MAX: usize = 200;
 /// Most servers one configuration may define, imports included.
 pub const SERVERS_MAX: usize = 10_000;
 /// Most rules one configuration may define.
