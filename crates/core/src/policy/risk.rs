@@ -1,7 +1,22 @@
-//! How much harm a tool can do.
+//! How much harm a tool can do, and what says so.
+//!
+//! The best evidence decides, in this order: configuration, an `x-` extension, MCP annotations, the
+//! HTTP method together with the verb, the leading verb of the name, the leading verb of the
+//! description; with none of these, [`Risk::High`]. What a server says of itself is believed only
+//! when the user trusts it: otherwise it can raise the risk, never lower it.
+
+mod name;
+mod table;
+
+use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use self::name::{Place, Reading};
+use self::table::{ASKING, Class, Grade};
+use crate::catalog::Tool;
 
 /// What running a tool can do, from harmless to final. The order is the order of harm.
 #[derive(
@@ -32,10 +47,628 @@ impl Risk {
             Risk::Destructive => "destructive",
         }
     }
+
+    fn parse(text: &str) -> Option<Self> {
+        Self::ALL
+            .into_iter()
+            .find(|risk| text.eq_ignore_ascii_case(risk.as_str()))
+    }
 }
 
-impl std::fmt::Display for Risk {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+impl fmt::Display for Risk {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
+    }
+}
+
+/// All that may speak about a tool's risk. Empty texts, `None` and `Null` say nothing.
+#[derive(Clone, Copy, Debug)]
+pub struct Inputs<'a> {
+    /// What an override of the configuration says.
+    pub configured: Option<Risk>,
+    /// The server's name; a name that begins with it is read after it.
+    pub server: &'a str,
+    /// The tool's name or operation id.
+    pub name: &'a str,
+    /// The description or summary.
+    pub description: &'a str,
+    /// HTTP method.
+    pub method: Option<&'a str>,
+    /// HTTP path template.
+    pub path: Option<&'a str>,
+    /// `x-` fields of the operation.
+    pub extensions: &'a Value,
+    /// MCP annotations.
+    pub annotations: &'a Value,
+    /// Whether the user trusts what the server says of itself.
+    pub trusted: bool,
+}
+
+impl<'a> Inputs<'a> {
+    /// What a tool itself says.
+    pub fn of(tool: &'a Tool, trusted: bool, configured: Option<Risk>) -> Self {
+        Self {
+            configured,
+            server: tool.id.server(),
+            name: tool.id.tool(),
+            description: &tool.description,
+            method: tool.method.as_deref(),
+            path: tool.path.as_deref(),
+            extensions: &tool.extensions,
+            annotations: &tool.annotations,
+            trusted,
+        }
+    }
+}
+
+/// Where a finding comes from, best first.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Source {
+    /// An override of the configuration.
+    Configuration,
+    /// An `x-` field of the API description.
+    Extension,
+    /// MCP annotations.
+    Annotations,
+    /// The HTTP method, read together with the verb.
+    Method,
+    /// The verb of the name or of the path.
+    Verb,
+    /// The verb that the description begins with.
+    Description,
+    /// Nothing is known.
+    Nothing,
+}
+
+/// One thing that speaks about the risk.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Finding {
+    /// Where it comes from.
+    pub source: Source,
+    /// What it says.
+    pub risk: Risk,
+    /// In words, such as ``verb `delete` ``.
+    pub detail: String,
+}
+
+/// Everything that spoke about a tool's risk, and what decided.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Evidence {
+    /// What decided.
+    pub decided_by: Source,
+    /// All findings, best source first; never empty.
+    pub findings: Vec<Finding>,
+}
+
+impl Evidence {
+    /// Whether anything at all is known about the tool.
+    pub fn any(&self) -> bool {
+        self.findings.iter().any(|f| f.source != Source::Nothing)
+    }
+
+    /// The words of the finding that decided.
+    pub fn detail(&self) -> &str {
+        let decisive = self.findings.iter().find(|f| f.source == self.decided_by);
+        decisive.map_or("", |f| &f.detail)
+    }
+}
+
+/// The risk of a tool and the evidence for it.
+pub fn derive(inputs: &Inputs<'_>) -> (Risk, Evidence) {
+    let mut findings = Vec::with_capacity(3);
+    if let Some(risk) = inputs.configured {
+        findings.push(finding(Source::Configuration, risk, "set by an override"));
+    }
+    findings.extend(extension(inputs.extensions));
+    let annotated = annotations(inputs.annotations);
+    findings.extend(annotated.clone());
+    findings.extend(observed(inputs));
+    if findings.is_empty() || findings.iter().all(|f| f.source == Source::Annotations) {
+        findings.push(finding(
+            Source::Nothing,
+            Risk::High,
+            "no method and no known verb",
+        ));
+    }
+    let (risk, decided_by) = weigh(&findings, inputs.trusted);
+    let evidence = Evidence {
+        decided_by,
+        findings,
+    };
+    (risk, evidence)
+}
+
+/// Takes the best finding; what an untrusted server says of itself only ever raises the next one.
+fn weigh(findings: &[Finding], trusted: bool) -> (Risk, Source) {
+    let mut claims = findings.iter();
+    let Some(first) = claims.next() else {
+        return (Risk::High, Source::Nothing);
+    };
+    match (first.source, claims.next()) {
+        (Source::Annotations, Some(next)) if !trusted && next.risk >= first.risk => {
+            (next.risk, next.source)
+        }
+        // A trusted server that calls a write harmless to what is there does not make moving money
+        // an ordinary write.
+        (Source::Annotations, Some(next))
+            if first.risk == Risk::Medium
+                && next.risk == Risk::High
+                && next.source != Source::Nothing =>
+        {
+            (next.risk, next.source)
+        }
+        _ => (first.risk, first.source),
+    }
+}
+
+fn finding(source: Source, risk: Risk, detail: impl Into<String>) -> Finding {
+    Finding {
+        source,
+        risk,
+        detail: detail.into(),
+    }
+}
+
+/// The fields of an API description in which its author may state a risk.
+const EXTENSION_FIELDS: [&str; 3] = ["x-toolcrib-risk", "x-risk-level", "x-risk"];
+
+fn extension(extensions: &Value) -> Option<Finding> {
+    EXTENSION_FIELDS.iter().find_map(|field| {
+        let risk = Risk::parse(extensions.get(field)?.as_str()?)?;
+        Some(finding(Source::Extension, risk, format!("{field}: {risk}")))
+    })
+}
+
+/// Reads the hints as the protocol has them: the other two mean something only for tools that are
+/// not read-only.
+fn annotations(annotations: &Value) -> Option<Finding> {
+    let hint = |name: &str| annotations.get(name).and_then(Value::as_bool);
+    let (risk, detail) = match (hint("readOnlyHint"), hint("destructiveHint")) {
+        (Some(true), _) => (Risk::Low, "readOnlyHint: true"),
+        (_, Some(true)) => (Risk::Destructive, "destructiveHint: true"),
+        (_, Some(false)) => (Risk::Medium, "destructiveHint: false"),
+        (Some(false), None) => (Risk::Medium, "readOnlyHint: false"),
+        (None, None) => return None,
+    };
+    Some(finding(Source::Annotations, risk, detail))
+}
+
+/// What method, name, path and description show.
+fn observed(inputs: &Inputs<'_>) -> Option<Finding> {
+    let words = name::words(inputs.name);
+    let named = name::read(&words, inputs.method);
+    if let Some(method) = inputs.method {
+        return by_method(method, named.as_ref(), inputs.path, &words);
+    }
+    by_verb(named, &words, inputs)
+}
+
+fn by_verb(named: Option<Reading>, words: &[String], inputs: &Inputs<'_>) -> Option<Finding> {
+    let described = name::read_description(inputs.description);
+    let describes_read = described.is_some_and(|verb| verb.class <= Class::Probe);
+    if let Some(reading) = named {
+        // A read hidden behind other words needs a second witness; a write that may be a noun
+        // gives way to one.
+        let believed = if reading.verb.class <= Class::Probe {
+            reading.place == Place::Leading
+                || reading.risk > Risk::Low
+                || reading.verb.word == "search"
+                || name::is_namespace(&words[..reading.before], inputs.server)
+                || describes_read
+                || described.is_none() && reading.verb.grade == Grade::Plain
+        } else {
+            !describes_read || firm(&reading)
+        };
+        if believed {
+            return Some(finding(Source::Verb, reading.risk, spoken(&reading)));
+        }
+    }
+    let verb = described?;
+    let risk = match verb.class {
+        Class::Read | Class::Probe => Risk::Low,
+        Class::Write => Risk::Medium,
+        Class::Act => Risk::High,
+        Class::Destroy => Risk::Destructive,
+    };
+    let detail = format!("the description begins with `{}`", verb.word);
+    Some(finding(Source::Description, risk, detail))
+}
+
+/// Whether a verb can hardly be a noun where it stands.
+fn firm(reading: &Reading) -> bool {
+    match reading.verb.grade {
+        Grade::Plain => true,
+        Grade::Either => reading.place == Place::Leading,
+        Grade::Noun => false,
+    }
+}
+
+fn spoken(reading: &Reading) -> String {
+    match &reading.because {
+        Some(because) => format!("verb `{}`, {because}", reading.verb.word),
+        None => format!("verb `{}`", reading.verb.word),
+    }
+}
+
+fn by_method(
+    method: &str,
+    named: Option<&Reading>,
+    path: Option<&str>,
+    words: &[String],
+) -> Option<Finding> {
+    let method = method.to_ascii_uppercase();
+    let (last, resource) = path.map(path_words).unwrap_or_default();
+    let pathed = name::read(&last, None).filter(|r| firm(r) || names_act(r, &last));
+    let named = named.filter(|r| r.verb.grade != Grade::Noun);
+    // Where the name hides a read behind a namespace and the path says the same, the path is
+    // plainer.
+    let reading = match (named, pathed.as_ref()) {
+        (Some(name), Some(path)) if name.verb.class == Class::Read && name.verb == path.verb => {
+            Some(path)
+        }
+        (name, path) => name.or(path),
+    };
+    let (risk, because) = match method.as_str() {
+        "DELETE" => (Risk::Destructive, None),
+        "GET" | "HEAD" | "OPTIONS" | "QUERY" | "TRACE" => match reading.filter(|r| outspoken(r)) {
+            Some(reading) => (reading.risk, Some(spoken(reading))),
+            None => (Risk::Low, None),
+        },
+        "POST" => match reading.filter(|r| asks(r, path.is_some())) {
+            Some(reading) => (reading.risk, Some(spoken(reading))),
+            None => written(reading, &resource, words, "post"),
+        },
+        "PUT" | "PATCH" => written(reading, &resource, words, "update"),
+        _ => return None,
+    };
+    let detail = match because {
+        Some(because) => format!("{method}, {because}"),
+        None => method,
+    };
+    Some(finding(Source::Method, risk, detail))
+}
+
+/// Whether the last part of a path is an act although its verb may be a noun: `/{id}/refund`, not
+/// `/transfers`.
+fn names_act(reading: &Reading, last: &[String]) -> bool {
+    reading.place == Place::Leading && last.last().is_some_and(|word| !word.ends_with('s'))
+}
+
+/// Whether a POST only asks: many reads are sent that way because their question is long.
+fn asks(reading: &Reading, has_path: bool) -> bool {
+    // What is marked as read is written.
+    reading.verb.class == Class::Read
+        && reading.verb.word != "read"
+        && (reading.place == Place::Leading || !has_path && ASKING.has(reading.verb.word))
+}
+
+/// Whether a verb contradicts a reading method: only one that cannot be a noun and leads, or that
+/// stands alone at the end (`dialog.open`).
+fn outspoken(reading: &Reading) -> bool {
+    reading.verb.class > Class::Probe
+        && match reading.place {
+            Place::Leading => reading.verb.grade == Grade::Plain,
+            Place::Trailing => reading.verb.grade != Grade::Noun,
+            Place::Inner => false,
+        }
+}
+
+/// What a writing method does: what its verb says, or else what it is done to.
+fn written(
+    reading: Option<&Reading>,
+    resource: &[String],
+    words: &[String],
+    implied: &str,
+) -> (Risk, Option<String>) {
+    if let Some(reading) = reading
+        && (reading.verb.class > Class::Write || reading.risk > Risk::Medium)
+    {
+        return (reading.risk, Some(spoken(reading)));
+    }
+    let verb = reading.map_or(implied, |r| r.verb.word);
+    let by_name = || name::consequence(verb, words, words).filter(|_| reading.is_none());
+    match name::consequence(verb, resource, words).or_else(by_name) {
+        Some(because) => (Risk::High, Some(because)),
+        None => (Risk::Medium, reading.map(spoken)),
+    }
+}
+
+/// The last part of a path that is neither a parameter nor empty, and the resource it belongs to:
+/// the part before it where it is itself a verb (`/refunds/{id}/cancel`).
+fn path_words(path: &str) -> (Vec<String>, Vec<String>) {
+    let bare = path.split(['?', '#']).next().unwrap_or(path);
+    let mut parts = bare
+        .split('/')
+        .rev()
+        .filter(|part| !part.is_empty() && !part.starts_with(['{', ':', '@']))
+        .map(name::words);
+    let last = parts.next().unwrap_or_default();
+    let resource = match name::read(&last, None) {
+        Some(reading) if reading.place == Place::Leading => parts.next().unwrap_or_default(),
+        _ => last.clone(),
+    };
+    (last, resource)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn of_name(name: &str) -> Risk {
+        of(name, "")
+    }
+
+    fn of(name: &str, description: &str) -> Risk {
+        judge(&Inputs {
+            name,
+            description,
+            ..blank()
+        })
+    }
+
+    fn of_operation(method: &str, path: &str, name: &str) -> Risk {
+        judge(&Inputs {
+            method: Some(method),
+            path: Some(path),
+            name,
+            ..blank()
+        })
+    }
+
+    fn judge(inputs: &Inputs<'_>) -> Risk {
+        derive(inputs).0
+    }
+
+    fn blank() -> Inputs<'static> {
+        Inputs {
+            configured: None,
+            server: "acme",
+            name: "",
+            description: "",
+            method: None,
+            path: None,
+            extensions: &Value::Null,
+            annotations: &Value::Null,
+            trusted: false,
+        }
+    }
+
+    #[test]
+    fn names_are_read_by_their_verb() {
+        let table = [
+            ("charge-authorization", Risk::High),
+            ("initialize-transaction", Risk::Medium),
+            ("list-customers", Risk::Low),
+            ("create-customer", Risk::Medium),
+            ("delete-subaccount", Risk::Destructive),
+            ("create-refund", Risk::High),
+            ("reset-password", Risk::High),
+            ("get-settings", Risk::Low),
+            ("cancel-subscription", Risk::Destructive),
+            ("enable-otp", Risk::Medium),
+            ("run", Risk::High),
+            ("TunnelGroupBackendsList", Risk::Low),
+            ("chat.scheduleMessage", Risk::High),
+            ("find_and_replace", Risk::Medium),
+            ("bulk_update_channels", Risk::High),
+            ("send_email", Risk::High),
+            ("update_user_role", Risk::High),
+            ("cancel_run", Risk::Medium),
+            ("resolve_review_thread", Risk::Medium),
+            ("resolve_library_id", Risk::Low),
+            ("query", Risk::High),
+            ("query_sql", Risk::High),
+            ("query_logs", Risk::Low),
+            ("frobnicate", Risk::High),
+            ("", Risk::High),
+        ];
+        for (name, expected) in table {
+            assert_eq!(of_name(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_read_is_not_risky_for_a_word_in_its_name() {
+        for name in [
+            "list-transfers",
+            "transfer_list",
+            "get-payout",
+            "payment_list",
+            "email_search",
+            "list_refunds",
+            "get_delete_history",
+            "search_messages",
+            "list_cancel_reasons",
+            "fetch-charge",
+            "acme_get_payout",
+            "describe_terminated_instances",
+        ] {
+            assert_eq!(of_name(name), Risk::Low, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_read_hidden_behind_unknown_words_needs_a_second_witness() {
+        assert_eq!(of_name("shred_list"), Risk::High);
+        assert_eq!(of("shred_list", "Destroys the list"), Risk::Destructive);
+        assert_eq!(of("board_list", "Lists all boards"), Risk::Low);
+        assert_eq!(of_name("boards_list"), Risk::Low);
+        assert_eq!(of_name("acme_list_boards"), Risk::Low);
+        assert_eq!(of_name("api_v1_board_list"), Risk::Low);
+        assert_eq!(of("poll_expire", "Get poll"), Risk::Destructive);
+    }
+
+    #[test]
+    fn descriptions_speak_where_names_do_not() {
+        let table = [
+            ("directory_tree", "Get a recursive tree view", Risk::Low),
+            ("git_log", "Shows the commit logs", Risk::Low),
+            ("todo", "Create, update or delete items", Risk::Destructive),
+            ("todo", "This tool is used to create items", Risk::Medium),
+            ("pages", "Notion | Retrieve a page", Risk::Low),
+            ("labels", "Get comments and labels", Risk::Low),
+            ("mystery", "Marvellous things happen", Risk::High),
+            ("credit_usage", "Get the credit balance", Risk::Low),
+        ];
+        for (name, description, expected) in table {
+            assert_eq!(of(name, description), expected, "{name}: {description}");
+        }
+    }
+
+    #[test]
+    fn methods_are_read_together_with_verbs() {
+        let table = [
+            ("GET", "/v1/payouts/{id}", "GetPayoutsPayout", Risk::Low),
+            ("GET", "/", "TerminateInstances", Risk::Destructive),
+            ("GET", "/dialog.open", "dialog_open", Risk::Medium),
+            ("GET", "/charges/{id}", "charge_check", Risk::Low),
+            ("GET", "/open-positions", "open-positions", Risk::Low),
+            ("HEAD", "/files/{id}", "", Risk::Low),
+            ("DELETE", "/messages/{id}", "get_it", Risk::Destructive),
+            ("POST", "/payments", "post-payments", Risk::High),
+            (
+                "POST",
+                "/payment-plans",
+                "payment-plans-create",
+                Risk::Medium,
+            ),
+            (
+                "POST",
+                "/payment_methods",
+                "PostPaymentMethods",
+                Risk::Medium,
+            ),
+            ("POST", "/transfers", "transfers-initiate", Risk::High),
+            ("POST", "/cards/{id}/fund", "virtual-cards", Risk::High),
+            (
+                "POST",
+                "/accounts/resolve",
+                "misc-resolve-account",
+                Risk::Low,
+            ),
+            (
+                "POST",
+                "/contacts/search",
+                "POST_mc-contacts-search",
+                Risk::Low,
+            ),
+            ("POST", "/value_lists/{id}", "PostValueLists", Risk::Medium),
+            ("POST", "/events/{id}/read", "post-event-read", Risk::Medium),
+            ("POST", "/customer", "customer_validate", Risk::Medium),
+            (
+                "POST",
+                "/refunds/{id}/cancel",
+                "PostRefundsCancel",
+                Risk::Destructive,
+            ),
+            (
+                "POST",
+                "/admin.teams.setIcon",
+                "admin_teams_setIcon",
+                Risk::High,
+            ),
+            ("POST", "/teams/{id}/addUser", "addUserForTeam", Risk::High),
+            ("PUT", "/roles/{id}", "updateRole", Risk::High),
+            ("PATCH", "/messages/{id}", "update_message", Risk::Medium),
+            ("BREW", "/pot", "get_coffee", Risk::High),
+        ];
+        for (method, path, name, expected) in table {
+            assert_eq!(
+                of_operation(method, path, name),
+                expected,
+                "{method} {path} {name}"
+            );
+        }
+    }
+
+    #[test]
+    fn better_evidence_overrules_worse() {
+        let extensions = json!({"x-risk-level": "medium"});
+        let annotations = json!({"readOnlyHint": true});
+        let all = Inputs {
+            configured: Some(Risk::Low),
+            name: "delete_all",
+            extensions: &extensions,
+            annotations: &annotations,
+            trusted: true,
+            ..blank()
+        };
+        let (risk, evidence) = derive(&all);
+        assert_eq!(
+            (risk, evidence.decided_by),
+            (Risk::Low, Source::Configuration)
+        );
+        let sources: Vec<_> = evidence.findings.iter().map(|f| f.source).collect();
+        let order = [
+            Source::Configuration,
+            Source::Extension,
+            Source::Annotations,
+            Source::Verb,
+        ];
+        assert_eq!(sources, order);
+        let (risk, evidence) = derive(&Inputs {
+            configured: None,
+            ..all
+        });
+        assert_eq!(
+            (risk, evidence.decided_by),
+            (Risk::Medium, Source::Extension)
+        );
+        assert_eq!(evidence.detail(), "x-risk-level: medium");
+    }
+
+    #[test]
+    fn only_a_trusted_server_can_lower_its_own_risk() {
+        let hint = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+        let read_only = r#"{"readOnlyHint":true,"destructiveHint":true}"#;
+        let destructive = r#"{"destructiveHint":true}"#;
+        let additive = r#"{"readOnlyHint":false,"destructiveHint":false}"#;
+        let writes = r#"{"readOnlyHint":false}"#;
+        let table = [
+            ("delete_it", read_only, false, Risk::Destructive),
+            ("delete_it", read_only, true, Risk::Low),
+            ("frobnicate", read_only, false, Risk::High),
+            ("frobnicate", read_only, true, Risk::Low),
+            ("get_it", destructive, false, Risk::Destructive),
+            ("get_it", destructive, true, Risk::Destructive),
+            ("get_it", writes, false, Risk::Medium),
+            ("delete_it", additive, false, Risk::Destructive),
+            ("delete_it", additive, true, Risk::Medium),
+            ("send_money", additive, true, Risk::High),
+            ("frobnicate", additive, true, Risk::Medium),
+            ("get_it", "{}", false, Risk::Low),
+            ("get_it", r#"{"readOnlyHint":"yes"}"#, true, Risk::Low),
+        ];
+        for (name, annotations, trusted, expected) in table {
+            let annotations = hint(annotations);
+            let risk = judge(&Inputs {
+                name,
+                annotations: &annotations,
+                trusted,
+                ..blank()
+            });
+            assert_eq!(risk, expected, "{name} {annotations} {trusted}");
+        }
+    }
+
+    #[test]
+    fn nothing_known_is_told_apart_from_a_hint() {
+        assert!(!derive(&blank()).1.any());
+        let annotations = json!({"readOnlyHint": true});
+        let hinted = Inputs {
+            annotations: &annotations,
+            ..blank()
+        };
+        let (risk, evidence) = derive(&hinted);
+        assert_eq!((risk, evidence.decided_by), (Risk::High, Source::Nothing));
+        assert!(evidence.any());
+        let look_alike = derive(&Inputs {
+            name: "g\u{435}t_it",
+            ..blank()
+        });
+        assert_eq!(look_alike.0, Risk::High);
     }
 }
