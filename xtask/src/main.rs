@@ -1,3 +1,196 @@
-//! Tasks of the project: `cargo xtask ci|eval|bench|docs|nightly`.
+//! Tasks of the project: `cargo xtask COMMAND`.
+//!
+//! Everything that a check, a build or a release of Toolcrib does beyond `cargo` itself stands here, so that
+//! it runs the same on a laptop and in CI and needs nothing but a Rust toolchain.
 
-fn main() {}
+mod advisories;
+mod args;
+#[cfg(feature = "product")]
+mod bench;
+mod ci;
+mod coverage;
+mod deny;
+#[cfg(feature = "product")]
+mod docs;
+mod fuzz;
+mod leftovers;
+mod licences;
+mod lockfile;
+mod machine;
+mod metadata;
+mod nightly;
+mod process;
+mod product;
+mod requirements;
+mod source;
+mod spdx;
+mod testing;
+mod ui;
+mod workspace;
+
+#[cfg(feature = "product")]
+mod cases;
+#[cfg(test)]
+mod house;
+
+use std::fmt::Write as _;
+use std::process::ExitCode;
+
+use anyhow::Result;
+use args::Args;
+
+/// One task: what it is called, what it takes, what it does.
+struct Command {
+    name: &'static str,
+    usage: &'static str,
+    about: &'static str,
+    run: fn(&mut Args) -> Result<()>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "ci",
+        usage: "[--only STEP]… [--skip STEP]… [--list]",
+        about: "run everything that must hold before a change is merged",
+        run: ci::run,
+    },
+    Command {
+        name: "test",
+        usage: "[--coverage] [-p CRATE]… [-- ARGS]",
+        about: "run the tests of the workspace and print how many there were",
+        run: testing::run,
+    },
+    Command {
+        name: "coverage",
+        usage: "[-p CRATE]…",
+        about: "run the tests and hold line coverage per crate to its floor",
+        run: coverage::run,
+    },
+    Command {
+        name: "eval",
+        usage: "[NAME] [ARGS]",
+        about: "run the evaluations over shared data and hold them to their floors",
+        run: product::eval,
+    },
+    Command {
+        name: "bench",
+        usage: "[NAME]… [--list]",
+        about: "run the benches and write bench/results.json and docs/benchmarks.md",
+        run: product::bench,
+    },
+    Command {
+        name: "docs",
+        usage: "[--check]",
+        about: "write the generated documents, or fail where one is stale",
+        run: product::docs,
+    },
+    Command {
+        name: "requirements",
+        usage: "[check | set FILE | summary]",
+        about: "check the requirement table, or apply lines of the form `R052 | done | test`",
+        run: requirements::run,
+    },
+    Command {
+        name: "licences",
+        usage: "",
+        about: "hold licences, bans and sources of dependencies to deny.toml",
+        run: licences::run,
+    },
+    Command {
+        name: "advisories",
+        usage: "[--from DIR]",
+        about: "hold Cargo.lock to the committed advisories, or renew them from a checkout",
+        run: advisories::run,
+    },
+    Command {
+        name: "fuzz",
+        usage: "[--seconds N]",
+        about: "run every fuzz target on its corpus and on random input, N seconds in all",
+        run: fuzz::run,
+    },
+    Command {
+        name: "nightly",
+        usage: "[--seconds N]",
+        about: "run what takes long and write docs/nightly.md",
+        run: nightly::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args();
+    let program = arguments.next().unwrap_or_default();
+    if coverage::wrapper::is_wrapper(&program) {
+        return coverage::wrapper::run(std::env::args_os().skip(1).collect());
+    }
+    match dispatch(Args::new(arguments.collect())) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            ui::error(&format!("{error:#}"));
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn dispatch(mut args: Args) -> Result<()> {
+    let Some(name) = args.positional() else {
+        ui::line(&help());
+        return args.finish();
+    };
+    if name == "help" {
+        ui::line(&help());
+        return Ok(());
+    }
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        anyhow::bail!("there is no task `{name}`; `cargo xtask --help` lists them");
+    };
+    if args.asks_for_help() {
+        ui::line(&format!(
+            "cargo xtask {} {}\n\n{}",
+            command.name, command.usage, command.about
+        ));
+        return Ok(());
+    }
+    (command.run)(&mut args)
+}
+
+fn help() -> String {
+    let mut text =
+        String::from("Tasks of the project.\n\nUsage: cargo xtask COMMAND [OPTIONS]\n\n");
+    for command in COMMANDS {
+        let _ = writeln!(text, "  {:<13} {}", command.name, command.about);
+    }
+    text.push_str("\n`cargo xtask COMMAND --help` shows what a command takes.");
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_command_is_listed_once_and_in_the_help() {
+        let help = help();
+        for command in COMMANDS {
+            assert_eq!(
+                COMMANDS
+                    .iter()
+                    .filter(|other| other.name == command.name)
+                    .count(),
+                1
+            );
+            assert!(
+                help.contains(command.about),
+                "{} is not in the help",
+                command.name
+            );
+        }
+    }
+
+    #[test]
+    fn an_unknown_command_says_where_to_look() {
+        let error = dispatch(Args::new(vec!["tset".into()]))
+            .unwrap_err()
+            .to_string();
+        assert!(error.contains("--help"), "{error}");
+    }
+}

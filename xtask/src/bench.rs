@@ -1,0 +1,102 @@
+//! The registry of benches, and where their figures go.
+//!
+//! `bench/results.json` holds what a program may read, `docs/benchmarks.md` the same for people. Figures of a bench are
+//! replaced when it runs again; those of the others stay, each with the machine it was taken on.
+
+mod catalog;
+mod recorder;
+mod results;
+
+use anyhow::{Result, bail};
+
+use crate::args::Args;
+use crate::machine::Machine;
+use crate::ui;
+
+use recorder::Recorder;
+use results::{Results, Taken};
+
+/// One bench: a group of figures that are taken together.
+struct Bench {
+    name: &'static str,
+    about: &'static str,
+    run: fn(&mut Recorder) -> Result<()>,
+}
+
+/// Every bench. A new one is a module of this one and a line here.
+const BENCHES: &[Bench] = &[Bench {
+    name: "catalog",
+    about: "ids and summaries of tools",
+    run: catalog::run,
+}];
+
+/// `cargo xtask bench`
+pub(crate) fn run(args: &mut Args) -> Result<()> {
+    let list = args.flag("--list");
+    let mut names = Vec::new();
+    while let Some(name) = args.positional() {
+        names.push(name);
+    }
+    args.finish()?;
+    if list {
+        for bench in BENCHES {
+            ui::line(&format!("{:<10} {}", bench.name, bench.about));
+        }
+        return Ok(());
+    }
+    let chosen = chosen(&names)?;
+    if let Some(mut recorder) = Recorder::counting() {
+        return chosen
+            .iter()
+            .try_for_each(|bench| (bench.run)(&mut recorder));
+    }
+    if cfg!(debug_assertions) {
+        ui::warn("this is a debug build: its figures mean nothing; use `cargo xtask bench`");
+    }
+    let mut results = Results::load()?;
+    let mut over = Vec::new();
+    for bench in chosen {
+        ui::title(bench.name);
+        let machine = Machine::now();
+        let mut recorder = Recorder::new(bench.name);
+        (bench.run)(&mut recorder)?;
+        let taken = Taken::new(bench.about, machine, recorder.into_figures());
+        for figure in &taken.figures {
+            ui::line(&figure.to_string());
+            if figure.is_over() {
+                over.push(format!("{}/{}", bench.name, figure.name));
+            }
+        }
+        results.put(bench.name, taken);
+    }
+    results.save()?;
+    if !over.is_empty() {
+        bail!("over the bound: {}", over.join(", "));
+    }
+    Ok(())
+}
+
+fn chosen(names: &[String]) -> Result<Vec<&'static Bench>> {
+    if let Some(unknown) = names
+        .iter()
+        .find(|name| !BENCHES.iter().any(|bench| bench.name == *name))
+    {
+        bail!("there is no bench `{unknown}`; `cargo xtask bench --list` shows them");
+    }
+    Ok(BENCHES
+        .iter()
+        .filter(|bench| names.is_empty() || names.iter().any(|name| name == bench.name))
+        .collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn benches_are_chosen_by_name() {
+        assert_eq!(chosen(&[]).unwrap().len(), BENCHES.len());
+        assert_eq!(chosen(&["catalog".into()]).unwrap().len(), 1);
+        assert!(chosen(&["cataloque".into()]).is_err());
+    }
+}

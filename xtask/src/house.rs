@@ -1,0 +1,4 @@
+//! The rules of the house, held by tests: who may know whom, and how files look.
+
+mod borders;
+mod files;
