@@ -85,3 +85,9 @@ pub const SEARCH_COMMON_WORD_TOOLS: usize = 4_096;
 pub const SEARCH_COMPLETED_TOOLS: usize = 512;
 /// Most words that stand in for one unknown word of a query.
 pub const SEARCH_STAND_INS_MAX: usize = 6;
+/// Largest text of one call's arguments.
+pub const ARGUMENTS_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Deepest nesting of one call's arguments.
+pub const ARGUMENTS_DEPTH_MAX: usize = 48;
+/// Most values in one call's arguments.
+pub const ARGUMENTS_NODES_MAX: usize = 200_000;

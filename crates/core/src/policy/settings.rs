@@ -36,8 +36,9 @@ pub struct PolicySettings {
     /// Which tool definitions wait for a person: `off`, `changed`, `all`. Default: `changed`.
     pub approval: ApprovalMode,
     /// Refuses arguments that the tool's schema does not name, where the schema itself leaves that
-    /// open. Default: true.
-    pub strict_arguments: bool,
+    /// open. Default: as in `mode`, true for `strict`, false for `relaxed`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub strict_arguments: Option<bool>,
     /// How often callers, tools and servers may be called.
     pub rate_limits: RateLimits,
     /// Corrections to what is derived about tools. Of several that match a tool, the first that
@@ -54,7 +55,7 @@ impl Default for PolicySettings {
             loopback_scopes: ScopeSet::all().iter().cloned().collect(),
             rest_compat: false,
             approval: ApprovalMode::Changed,
-            strict_arguments: true,
+            strict_arguments: None,
             rate_limits: RateLimits::default(),
             overrides: Vec::new(),
         }
@@ -181,7 +182,7 @@ mod tests {
         assert_eq!(settings.loopback_scopes, [Grant::parse("*").unwrap()]);
         assert!(!settings.rest_compat);
         assert_eq!(settings.approval, ApprovalMode::Changed);
-        assert!(settings.strict_arguments);
+        assert_eq!(settings.strict_arguments, None);
         assert_eq!(settings.rate_limits.per_server.to_string(), "10 req/s");
         assert_eq!(settings.rate_limits.per_server.burst, Some(20));
     }

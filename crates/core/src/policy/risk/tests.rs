@@ -1,0 +1,278 @@
+use serde_json::json;
+
+use super::*;
+
+fn of_name(name: &str) -> Risk {
+    of(name, "")
+}
+
+fn of(name: &str, description: &str) -> Risk {
+    judge(&Inputs {
+        name,
+        description,
+        ..blank()
+    })
+}
+
+fn of_operation(method: &str, path: &str, name: &str) -> Risk {
+    judge(&Inputs {
+        method: Some(method),
+        path: Some(path),
+        name,
+        ..blank()
+    })
+}
+
+fn judge(inputs: &Inputs<'_>) -> Risk {
+    derive(inputs).0
+}
+
+fn blank() -> Inputs<'static> {
+    Inputs {
+        configured: None,
+        server: "acme",
+        name: "",
+        description: "",
+        method: None,
+        path: None,
+        extensions: &Value::Null,
+        annotations: &Value::Null,
+        trusted: false,
+    }
+}
+
+#[test]
+fn names_are_read_by_their_verb() {
+    let table = [
+        ("charge-authorization", Risk::High),
+        ("initialize-transaction", Risk::Medium),
+        ("list-customers", Risk::Low),
+        ("create-customer", Risk::Medium),
+        ("delete-subaccount", Risk::Destructive),
+        ("create-refund", Risk::High),
+        ("reset-password", Risk::High),
+        ("get-settings", Risk::Low),
+        ("cancel-subscription", Risk::Destructive),
+        ("enable-otp", Risk::Medium),
+        ("run", Risk::High),
+        ("TunnelGroupBackendsList", Risk::Low),
+        ("chat.scheduleMessage", Risk::High),
+        ("find_and_replace", Risk::Medium),
+        ("bulk_update_channels", Risk::High),
+        ("send_email", Risk::High),
+        ("update_user_role", Risk::High),
+        ("cancel_run", Risk::Medium),
+        ("resolve_review_thread", Risk::Medium),
+        ("resolve_library_id", Risk::Low),
+        ("query", Risk::High),
+        ("query_sql", Risk::High),
+        ("query_logs", Risk::Low),
+        ("frobnicate", Risk::High),
+        ("", Risk::High),
+    ];
+    for (name, expected) in table {
+        assert_eq!(of_name(name), expected, "{name}");
+    }
+}
+
+#[test]
+fn a_read_is_not_risky_for_a_word_in_its_name() {
+    for name in [
+        "list-transfers",
+        "transfer_list",
+        "get-payout",
+        "payment_list",
+        "email_search",
+        "list_refunds",
+        "get_delete_history",
+        "search_messages",
+        "list_cancel_reasons",
+        "fetch-charge",
+        "acme_get_payout",
+        "describe_terminated_instances",
+    ] {
+        assert_eq!(of_name(name), Risk::Low, "{name}");
+    }
+}
+
+#[test]
+fn a_read_hidden_behind_unknown_words_needs_a_second_witness() {
+    assert_eq!(of_name("shred_list"), Risk::High);
+    assert_eq!(of("shred_list", "Destroys the list"), Risk::Destructive);
+    assert_eq!(of("board_list", "Lists all boards"), Risk::Low);
+    assert_eq!(of_name("boards_list"), Risk::Low);
+    assert_eq!(of_name("acme_list_boards"), Risk::Low);
+    assert_eq!(of_name("api_v1_board_list"), Risk::Low);
+    assert_eq!(of("poll_expire", "Get poll"), Risk::Destructive);
+}
+
+#[test]
+fn descriptions_speak_where_names_do_not() {
+    let table = [
+        ("directory_tree", "Get a recursive tree view", Risk::Low),
+        ("git_log", "Shows the commit logs", Risk::Low),
+        ("todo", "Create, update or delete items", Risk::Destructive),
+        ("todo", "This tool is used to create items", Risk::Medium),
+        ("pages", "Notion | Retrieve a page", Risk::Low),
+        ("labels", "Get comments and labels", Risk::Low),
+        ("mystery", "Marvellous things happen", Risk::High),
+        ("credit_usage", "Get the credit balance", Risk::Low),
+    ];
+    for (name, description, expected) in table {
+        assert_eq!(of(name, description), expected, "{name}: {description}");
+    }
+}
+
+#[test]
+fn methods_are_read_together_with_verbs() {
+    let table = [
+        ("GET", "/v1/payouts/{id}", "GetPayoutsPayout", Risk::Low),
+        ("GET", "/", "TerminateInstances", Risk::Destructive),
+        ("GET", "/dialog.open", "dialog_open", Risk::Medium),
+        ("GET", "/charges/{id}", "charge_check", Risk::Low),
+        ("GET", "/open-positions", "open-positions", Risk::Low),
+        ("HEAD", "/files/{id}", "", Risk::Low),
+        ("DELETE", "/messages/{id}", "get_it", Risk::Destructive),
+        ("POST", "/payments", "post-payments", Risk::High),
+        (
+            "POST",
+            "/payment-plans",
+            "payment-plans-create",
+            Risk::Medium,
+        ),
+        (
+            "POST",
+            "/payment_methods",
+            "PostPaymentMethods",
+            Risk::Medium,
+        ),
+        ("POST", "/transfers", "transfers-initiate", Risk::High),
+        ("POST", "/cards/{id}/fund", "virtual-cards", Risk::High),
+        (
+            "POST",
+            "/accounts/resolve",
+            "misc-resolve-account",
+            Risk::Low,
+        ),
+        (
+            "POST",
+            "/contacts/search",
+            "POST_mc-contacts-search",
+            Risk::Low,
+        ),
+        ("POST", "/value_lists/{id}", "PostValueLists", Risk::Medium),
+        ("POST", "/events/{id}/read", "post-event-read", Risk::Medium),
+        ("POST", "/customer", "customer_validate", Risk::Medium),
+        (
+            "POST",
+            "/refunds/{id}/cancel",
+            "PostRefundsCancel",
+            Risk::Destructive,
+        ),
+        (
+            "POST",
+            "/admin.teams.setIcon",
+            "admin_teams_setIcon",
+            Risk::High,
+        ),
+        ("POST", "/teams/{id}/addUser", "addUserForTeam", Risk::High),
+        ("PUT", "/roles/{id}", "updateRole", Risk::High),
+        ("PATCH", "/messages/{id}", "update_message", Risk::Medium),
+        ("BREW", "/pot", "get_coffee", Risk::High),
+    ];
+    for (method, path, name, expected) in table {
+        assert_eq!(
+            of_operation(method, path, name),
+            expected,
+            "{method} {path} {name}"
+        );
+    }
+}
+
+#[test]
+fn better_evidence_overrules_worse() {
+    let extensions = json!({"x-risk-level": "medium"});
+    let annotations = json!({"readOnlyHint": true});
+    let all = Inputs {
+        configured: Some(Risk::Low),
+        name: "delete_all",
+        extensions: &extensions,
+        annotations: &annotations,
+        trusted: true,
+        ..blank()
+    };
+    let (risk, evidence) = derive(&all);
+    assert_eq!(
+        (risk, evidence.decided_by),
+        (Risk::Low, Source::Configuration)
+    );
+    let sources: Vec<_> = evidence.findings.iter().map(|f| f.source).collect();
+    let order = [
+        Source::Configuration,
+        Source::Extension,
+        Source::Annotations,
+        Source::Verb,
+    ];
+    assert_eq!(sources, order);
+    let (risk, evidence) = derive(&Inputs {
+        configured: None,
+        ..all
+    });
+    assert_eq!(
+        (risk, evidence.decided_by),
+        (Risk::Medium, Source::Extension)
+    );
+    assert_eq!(evidence.detail(), "x-risk-level: medium");
+}
+
+#[test]
+fn only_a_trusted_server_can_lower_its_own_risk() {
+    let hint = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    let read_only = r#"{"readOnlyHint":true,"destructiveHint":true}"#;
+    let destructive = r#"{"destructiveHint":true}"#;
+    let additive = r#"{"readOnlyHint":false,"destructiveHint":false}"#;
+    let writes = r#"{"readOnlyHint":false}"#;
+    let table = [
+        ("delete_it", read_only, false, Risk::Destructive),
+        ("delete_it", read_only, true, Risk::Low),
+        ("frobnicate", read_only, false, Risk::High),
+        ("frobnicate", read_only, true, Risk::Low),
+        ("get_it", destructive, false, Risk::Destructive),
+        ("get_it", destructive, true, Risk::Destructive),
+        ("get_it", writes, false, Risk::Medium),
+        ("delete_it", additive, false, Risk::Destructive),
+        ("delete_it", additive, true, Risk::Medium),
+        ("send_money", additive, true, Risk::High),
+        ("frobnicate", additive, true, Risk::Medium),
+        ("get_it", "{}", false, Risk::Low),
+        ("get_it", r#"{"readOnlyHint":"yes"}"#, true, Risk::Low),
+    ];
+    for (name, annotations, trusted, expected) in table {
+        let annotations = hint(annotations);
+        let risk = judge(&Inputs {
+            name,
+            annotations: &annotations,
+            trusted,
+            ..blank()
+        });
+        assert_eq!(risk, expected, "{name} {annotations} {trusted}");
+    }
+}
+
+#[test]
+fn nothing_known_is_told_apart_from_a_hint() {
+    assert!(!derive(&blank()).1.any());
+    let annotations = json!({"readOnlyHint": true});
+    let hinted = Inputs {
+        annotations: &annotations,
+        ..blank()
+    };
+    let (risk, evidence) = derive(&hinted);
+    assert_eq!((risk, evidence.decided_by), (Risk::High, Source::Nothing));
+    assert!(evidence.any());
+    let look_alike = derive(&Inputs {
+        name: "g\u{435}t_it",
+        ..blank()
+    });
+    assert_eq!(look_alike.0, Risk::High);
+}
