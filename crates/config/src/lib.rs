@@ -6,7 +6,9 @@
 //! This crate reads and writes files where it is told to; it knows nothing of the network.
 
 pub mod diagnostic;
+pub mod export;
 pub mod import;
+pub mod merge;
 pub mod model;
 pub mod node;
 pub mod placeholder;

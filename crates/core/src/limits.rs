@@ -14,6 +14,8 @@ pub const CONFIG_DIAGNOSTICS_MAX: usize = 100;
 pub const CONFIG_STRING_BYTES_MAX: usize = 1024 * 1024;
 /// Most files of one directory that are imported.
 pub const IMPORT_DIRECTORY_FILES_MAX: usize = 200;
+/// Longest name of a server.
+pub const SERVER_NAME_CHARS_MAX: usize = 128;
 /// Most servers one configuration may define, imports included.
 pub const SERVERS_MAX: usize = 10_000;
 /// Most rules one configuration may define.

@@ -1,6 +1,9 @@
 //! Names of servers that ids and rules can use.
 
-/// A legal form of a name: trimmed, without `:` and control characters. `None` when nothing is left.
+use toolcrib_core::limits::SERVER_NAME_CHARS_MAX;
+
+/// A legal form of a name: trimmed, without `:` and control characters, cut to
+/// [`SERVER_NAME_CHARS_MAX`]. `None` when nothing is left.
 ///
 /// Different names may become the same; merging tells those apart.
 pub fn legal(name: &str) -> Option<String> {
@@ -8,6 +11,7 @@ pub fn legal(name: &str) -> Option<String> {
         .trim()
         .chars()
         .map(|c| if c == ':' || c.is_control() { '-' } else { c })
+        .take(SERVER_NAME_CHARS_MAX)
         .collect();
     let legal = legal.trim().to_owned();
     (!legal.is_empty()).then_some(legal)
@@ -29,6 +33,7 @@ mod tests {
         check("", None);
         check("  ", None);
         check(":", Some("-"));
+        check(&"x".repeat(500), Some(&"x".repeat(SERVER_NAME_CHARS_MAX)));
     }
 
     proptest::proptest! {
