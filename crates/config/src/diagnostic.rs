@@ -45,6 +45,8 @@ pub struct Diagnostic {
     pub span: Option<Span>,
     /// What would be right, where that is known.
     pub help: Option<String>,
+    /// Other places in the same file that belong to it, each with a word on why.
+    pub related: Vec<(Span, String)>,
     /// Whether the text at the place must not be shown.
     pub hidden: bool,
 }
@@ -58,6 +60,7 @@ impl Diagnostic {
             source: None,
             span: None,
             help: None,
+            related: Vec::new(),
             hidden: false,
         }
     }
@@ -91,6 +94,13 @@ impl Diagnostic {
     #[must_use]
     pub fn help(mut self, help: impl Into<String>) -> Self {
         self.help = Some(help.into());
+        self
+    }
+
+    /// Points at one more place of the same file, such as where a key stood first.
+    #[must_use]
+    pub fn also(mut self, span: Span, why: impl Into<String>) -> Self {
+        self.related.push((span, why.into()));
         self
     }
 
@@ -136,6 +146,15 @@ impl fmt::Display for Diagnostic {
                 )?;
                 if !self.hidden {
                     excerpt(f, source, span, line, margin)?;
+                }
+                for (span, why) in &self.related {
+                    let (line, column) = source.position(span.start);
+                    margin = line.to_string().len();
+                    let path = source.path().display();
+                    write!(f, "\n{:margin$}::: {why} {path}:{line}:{column}", "")?;
+                    if !self.hidden {
+                        excerpt(f, source, *span, line, margin)?;
+                    }
                 }
             } else {
                 write!(f, "\n{:margin$}--> {}", "", source.path().display())?;

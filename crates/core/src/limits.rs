@@ -16,6 +16,8 @@ pub const CONFIG_STRING_BYTES_MAX: usize = 1024 * 1024;
 pub const IMPORT_DIRECTORY_FILES_MAX: usize = 200;
 /// Longest name of a server.
 pub const SERVER_NAME_CHARS_MAX: usize = 128;
+/// Most bytes of all keys and strings of one configuration file once aliases and spreads are expanded.
+pub const CONFIG_TEXT_BYTES_MAX: usize = 32 * 1024 * 1024;
 /// Most servers one configuration may define, imports included.
 pub const SERVERS_MAX: usize = 10_000;
 /// Most rules one configuration may define.
