@@ -183,6 +183,6 @@ impl Server {
                 "headers": pairs(&remote.headers),
             }),
         };
-        canon::hash(&value)
+        canon::params_hash(&value).to_string()
     }
 }
