@@ -6,6 +6,8 @@
 mod index;
 mod snapshot;
 
+use std::collections::BTreeSet;
+
 use anyhow::{Result, bail};
 
 use crate::args::Args;
@@ -19,14 +21,29 @@ use snapshot::Snapshot;
 /// `cargo xtask advisories`
 pub(crate) fn run(args: &mut Args) -> Result<()> {
     let from = args.options("--from")?.pop();
+    let missing = args.flag("--missing");
     args.finish()?;
     if let Some(dir) = from {
         let snapshot = Snapshot::collect(std::path::Path::new(&dir), &lockfile::foreign()?)?;
         snapshot.save()?;
     }
+    if missing {
+        for name in uncovered(&Snapshot::load()?, &lockfile::foreign()?) {
+            ui::line(name);
+        }
+        return Ok(());
+    }
     let note = check()?;
     ui::line(&note);
     Ok(())
+}
+
+/// The crates that nobody looked up, each once.
+fn uncovered<'a>(snapshot: &Snapshot, packages: &'a [Locked]) -> BTreeSet<&'a str> {
+    let names = packages.iter().map(|package| package.name.as_str());
+    names
+        .filter(|name| !snapshot.covers.contains(*name))
+        .collect()
 }
 
 /// Checks `Cargo.lock` against the snapshot, and against what the local registry index knows of yanked releases.
@@ -67,13 +84,8 @@ struct Report {
 impl Report {
     fn new(snapshot: &Snapshot, deny: &Deny, packages: &[Locked], index: &Index) -> Self {
         let mut report = Self::default();
-        let mut uncovered = Vec::new();
         for package in packages {
-            if snapshot.covers.contains(&package.name) {
-                report.covered += 1;
-            } else {
-                uncovered.push(package.name.as_str());
-            }
+            report.covered += usize::from(snapshot.covers.contains(&package.name));
             for advisory in snapshot
                 .advisory
                 .iter()
@@ -116,10 +128,10 @@ impl Report {
                 ));
             }
         }
-        if !uncovered.is_empty() {
+        let missing = uncovered(snapshot, packages).len();
+        if missing > 0 {
             report.notes.push(format!(
-                "never looked up for advisories: {}",
-                uncovered.join(", ")
+                "{missing} crates were never looked up for advisories; `cargo xtask advisories --missing` names them"
             ));
         }
         report
@@ -143,6 +155,7 @@ mod tests {
         Snapshot {
             date: "2026-01-02".into(),
             source: "a database".into(),
+            note: String::new(),
             covers: ["old".to_owned(), "fine".to_owned()].into(),
             advisory: vec![Advisory {
                 id: "RUSTSEC-2020-0001".into(),
@@ -196,15 +209,20 @@ mod tests {
     }
 
     #[test]
-    fn a_crate_that_was_never_looked_up_is_named() {
-        let report = Report::new(
-            &snapshot(),
-            &deny(""),
-            &[locked("new", "1.0.0"), locked("fine", "1.0.0")],
-            &Index::default(),
-        );
+    fn a_crate_that_was_never_looked_up_is_counted_and_named() {
+        let packages = [
+            locked("new", "1.0.0"),
+            locked("new", "2.0.0"),
+            locked("fine", "1.0.0"),
+        ];
+        let report = Report::new(&snapshot(), &deny(""), &packages, &Index::default());
         assert_eq!(report.covered, 1);
-        assert!(report.notes[0].contains("new") && !report.notes[0].contains("fine"));
+        assert!(
+            report.notes[0].starts_with("1 crates were never looked up"),
+            "{:?}",
+            report.notes
+        );
+        assert_eq!(uncovered(&snapshot(), &packages), ["new"].into());
     }
 
     #[test]

@@ -98,7 +98,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "advisories",
-        usage: "[--from DIR]",
+        usage: "[--missing] [--from DIR]",
         about: "hold Cargo.lock to the committed advisories, or renew them from a checkout",
         run: advisories::run,
     },

@@ -22,6 +22,9 @@ const HEADER: &str = "\
 pub(crate) struct Snapshot {
     pub(crate) date: String,
     pub(crate) source: String,
+    /// What a reader must know about how the snapshot came to be.
+    #[serde(default)]
+    pub(crate) note: String,
     pub(crate) covers: BTreeSet<String>,
     #[serde(default)]
     pub(crate) advisory: Vec<Advisory>,
@@ -97,6 +100,7 @@ impl Snapshot {
         Ok(Self {
             date: date.trim().into(),
             source: "https://github.com/rustsec/advisory-db".into(),
+            note: "All crates of Cargo.lock, from a checkout of that date.".into(),
             covers,
             advisory,
         })
@@ -114,9 +118,10 @@ impl Snapshot {
         };
         let _ = writeln!(
             text,
-            "date = {}\nsource = {}\ncovers = [",
+            "date = {}\nsource = {}\nnote = {}\ncovers = [",
             string(&self.date),
-            string(&self.source)
+            string(&self.source),
+            string(&self.note)
         );
         for name in &self.covers {
             let _ = writeln!(text, "    {},", string(name));
@@ -222,6 +227,7 @@ mod tests {
         let snapshot = Snapshot {
             date: "2026-01-02".into(),
             source: "x".into(),
+            note: "by \"hand\"".into(),
             covers: ["old".to_owned()].into(),
             advisory: parse(ENTRY).unwrap().into_iter().collect(),
         };
