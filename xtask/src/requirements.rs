@@ -6,6 +6,8 @@
 mod evidence;
 mod table;
 
+#[cfg(test)]
+pub(crate) use evidence::Tests as KnownTests;
 pub(crate) use table::Table;
 
 use anyhow::{Context, Result, bail};

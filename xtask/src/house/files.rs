@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use crate::requirements::KnownTests;
 use crate::source::{Source, files_below};
 use crate::{process, workspace};
 
@@ -248,4 +249,25 @@ fn places_on_a_machine_are_told_from_other_text() {
     ] {
         assert_eq!(machine_path(line), None, "{line}");
     }
+}
+
+#[test]
+fn the_architecture_names_tests_that_exist() {
+    let text = std::fs::read_to_string(workspace::root().join("ARCHITECTURE.md")).unwrap();
+    let known = KnownTests::of_workspace();
+    let spans = text.split('`').skip(1).step_by(2);
+    let is_test = |span: &&str| {
+        let of_ours = ["xtask::", "toolcrib::", "toolcrib_"]
+            .iter()
+            .any(|start| span.starts_with(start));
+        of_ours && span.matches("::").count() >= 2
+    };
+    let named: Vec<&str> = spans.filter(is_test).collect();
+    assert!(named.len() > 5, "the invariants name no tests");
+    let gone: Vec<String> = named
+        .iter()
+        .filter(|span| !known.has(span))
+        .map(|span| (*span).to_owned())
+        .collect();
+    none(&gone);
 }

@@ -40,7 +40,7 @@ impl Tests {
     }
 
     /// Whether `toolcrib_core::pattern::tests::name` is a test: the crate is ours and has a test of that name.
-    fn has(&self, path: &str) -> bool {
+    pub(crate) fn has(&self, path: &str) -> bool {
         let (Some((of, _)), Some((_, name))) = (path.split_once("::"), path.rsplit_once("::"))
         else {
             return false;
