@@ -95,3 +95,79 @@ pub const ARGUMENTS_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const ARGUMENTS_DEPTH_MAX: usize = 48;
 /// Most values in one call's arguments.
 pub const ARGUMENTS_NODES_MAX: usize = 200_000;
+/// Most units of work that wait for the store's writer.
+pub const STORE_QUEUE_MAX: usize = 4_096;
+/// Most units of work that share one commit.
+pub const STORE_GROUP_MAX: usize = 512;
+/// Most connections that read the store at once.
+pub const STORE_READERS_MAX: usize = 4;
+/// How long one attempt to lock the store waits for another process.
+pub const STORE_BUSY_TIMEOUT_MS: u64 = 5_000;
+/// How often a lock that another process holds is tried again after the first attempt.
+pub const STORE_BUSY_RETRIES_MAX: u32 = 2;
+/// How often opening a store is tried again, 50 ms apart, while others open it too.
+pub const STORE_OPEN_RETRIES_MAX: u32 = 40;
+/// What the write-ahead log may keep on disk between checkpoints.
+pub const STORE_WAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Most endings of executions kept in memory while the store cannot be written.
+pub const STORE_UNSETTLED_MAX: usize = 10_000;
+/// Most rows that one unit of recovery, purging or retention touches.
+pub const STORE_BATCH_ROWS_MAX: i64 = 1_000;
+/// Most bytes of a name (caller, tool, server, trace) in a stored record.
+pub const RECORD_NAME_BYTES_MAX: usize = 512;
+/// Most bytes of the reason in an audit record.
+pub const AUDIT_REASON_BYTES_MAX: usize = 2_048;
+/// Most bytes of parameters kept in an audit record.
+pub const AUDIT_PARAMETERS_BYTES_MAX: usize = 64 * 1024;
+/// Most records in one page of the audit log.
+pub const AUDIT_PAGE_ROWS_MAX: usize = 1_000;
+/// Most problems that one verification of the audit log lists; the rest is counted.
+pub const AUDIT_PROBLEMS_MAX: usize = 100;
+/// Longest idempotency key.
+pub const IDEMPOTENCY_KEY_BYTES_MAX: usize = 255;
+/// Largest answer kept for an idempotency key.
+pub const IDEMPOTENCY_ANSWER_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How long an idempotency key is remembered.
+pub const IDEMPOTENCY_KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
+/// How often a key that another process works on is looked at.
+pub const IDEMPOTENCY_POLL_MS: u64 = 100;
+/// How long a confirmation may wait for a person, and then for its use.
+pub const CONFIRMATION_KEPT_MS: i64 = 10 * 60 * 1_000;
+/// Most confirmations of one caller that wait at once.
+pub const CONFIRMATIONS_PENDING_MAX: i64 = 100;
+/// How long a settled request for approval stays listed.
+pub const APPROVAL_HISTORY_MS: i64 = 90 * 24 * 60 * 60 * 1_000;
+/// Most requests for approval in one list.
+pub const APPROVALS_LISTED_MAX: i64 = 10_000;
+/// Largest definition of a tool kept for a diff.
+pub const DEFINITION_BYTES_MAX: usize = 1024 * 1024;
+/// Most API keys that one store holds.
+pub const KEYS_MAX: i64 = 10_000;
+/// Most scopes of one API key.
+pub const KEY_SCOPES_MAX: usize = 100;
+/// Largest token record of an authorization server.
+pub const TOKEN_BYTES_MAX: usize = 256 * 1024;
+/// Largest result kept for reading by pages.
+pub const RESULT_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Most results kept for one principal; the oldest give way.
+pub const RESULTS_PER_PRINCIPAL_MAX: i64 = 64;
+/// How long a result is kept for reading by pages.
+pub const RESULT_KEPT_MS: i64 = 15 * 60 * 1_000;
+/// Most distinct counters of one day.
+pub const COUNTERS_MAX: usize = 1_000;
+/// How long a tool list on disk counts as fresh.
+pub const TOOL_CACHE_TTL_MS: i64 = 24 * 60 * 60 * 1_000;
+/// How long a registry answer on disk counts as fresh.
+pub const REGISTRY_CACHE_TTL_MS: i64 = 60 * 60 * 1_000;
+/// How long an entry in memory counts as fresh.
+pub const MEMORY_CACHE_TTL_MS: i64 = 60 * 60 * 1_000;
+/// How long a stale tool list may still answer while it is refreshed.
+pub const CACHE_STALE_MS_MAX: i64 = 30 * 24 * 60 * 60 * 1_000;
+/// Largest file of the tool-list cache.
+pub const CACHE_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Longest readable part of a cache file's name.
+pub const CACHE_NAME_BYTES_MAX: usize = 80;
+/// Most entries of one cache in memory.
+pub const CACHE_MEMORY_ENTRIES_MAX: usize = 10_000;
+/// How old a temporary file of the cache must be before it counts as left behind.
+pub const CACHE_LEFTOVER_MS: i64 = 60 * 60 * 1_000;

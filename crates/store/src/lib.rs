@@ -1,1 +1,25 @@
 //! What Toolcrib remembers: audit, idempotency, approvals, tool lists, counters.
+//!
+//! [`Store`] is one handle over a database. Everything above [`backend`] is written once, with one
+//! SQL text; [`sqlite`] is the database that needs no setting up. Whatever a method reports as done is
+//! on the disk.
+
+pub mod audit;
+pub mod backend;
+mod chain;
+pub mod counter;
+mod error;
+pub mod idempotency;
+pub mod journal;
+mod reader;
+pub mod sqlite;
+mod store;
+mod text;
+mod word;
+mod writer;
+
+pub use error::StoreError;
+pub use idempotency::Begin;
+pub use journal::{Ending, Entry, Execution};
+pub use sqlite::SqliteOptions;
+pub use store::Store;

@@ -1,0 +1,107 @@
+//! The store on SQLite: one file, readable by its owner only, shared by any number of processes.
+
+mod failure;
+mod file;
+mod link;
+mod migration;
+mod presence;
+
+use std::path::{Path, PathBuf};
+
+use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
+use toolcrib_core::limits::{STORE_BUSY_TIMEOUT_MS, STORE_WAL_BYTES_MAX};
+
+use crate::StoreError;
+use crate::backend::{Backend, Link, Pending, Presence, Role};
+use link::SqliteLink;
+
+/// Where the database is and what it may use.
+#[derive(Clone, Debug)]
+pub struct SqliteOptions {
+    /// The database file; it and its directory are made when missing.
+    pub path: PathBuf,
+    /// How long one attempt to lock the database waits for another process.
+    pub busy_timeout_ms: u64,
+    /// How large the database file may become; beyond it the store is full.
+    pub size_bytes_max: Option<u64>,
+}
+
+impl SqliteOptions {
+    /// A database file with the usual bounds.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            busy_timeout_ms: STORE_BUSY_TIMEOUT_MS,
+            size_bytes_max: None,
+        }
+    }
+}
+
+/// A migrated SQLite database.
+#[derive(Debug)]
+pub struct Sqlite {
+    options: SqliteOptions,
+    writers: PathBuf,
+}
+
+impl Sqlite {
+    /// Makes the file if it is missing (mode 0600, directory 0700), brings its schema up to date,
+    /// and refuses a file of another program or of a newer Toolcrib without touching it.
+    pub async fn open(options: SqliteOptions) -> Result<Self, StoreError> {
+        file::prepare(&options.path)?;
+        migration::migrate(&options).await?;
+        let writers = presence::directory(&options.path);
+        Ok(Self { options, writers })
+    }
+
+    /// The database file.
+    pub fn path(&self) -> &Path {
+        &self.options.path
+    }
+}
+
+impl Backend for Sqlite {
+    fn connect(&self, role: Role) -> Pending<'_, Box<dyn Link>> {
+        Box::pin(async move {
+            let link = SqliteLink::connect(connect_options(&self.options, role), role).await?;
+            Ok(Box::new(link) as Box<dyn Link>)
+        })
+    }
+
+    fn announce<'a>(&'a self, writer_id: &'a str) -> Pending<'a, Box<dyn Presence>> {
+        Box::pin(async move {
+            let presence = presence::announce(&self.writers, writer_id)?;
+            Ok(Box::new(presence) as Box<dyn Presence>)
+        })
+    }
+
+    fn is_alive<'a>(&'a self, writer_id: &'a str) -> Pending<'a, bool> {
+        Box::pin(async move { presence::is_alive(&self.writers, writer_id) })
+    }
+}
+
+/// The settings that hold for every connection.
+fn base_options(options: &SqliteOptions) -> SqliteConnectOptions {
+    use sqlx::ConnectOptions;
+    SqliteConnectOptions::new()
+        .filename(&options.path)
+        .busy_timeout(std::time::Duration::from_millis(options.busy_timeout_ms))
+        .synchronous(SqliteSynchronous::Full)
+        // Only macOS needs this for a commit to be on the disk; elsewhere it changes nothing.
+        .pragma("fullfsync", "ON")
+        .disable_statement_logging()
+}
+
+fn connect_options(options: &SqliteOptions, role: Role) -> SqliteConnectOptions {
+    let base = base_options(options)
+        .journal_mode(SqliteJournalMode::Wal)
+        .pragma("journal_size_limit", STORE_WAL_BYTES_MAX.to_string());
+    match (role, options.size_bytes_max) {
+        (Role::Reader, _) => base.pragma("query_only", "ON"),
+        (Role::Writer, None) => base,
+        (Role::Writer, Some(bytes)) => base.pragma(
+            "max_page_count",
+            (bytes / migration::PAGE_BYTES).to_string(),
+        ),
+    }
+}

@@ -1,0 +1,142 @@
+//! Brings a database file to the schema that this program knows.
+
+use std::time::Duration;
+
+use toolcrib_core::limits::STORE_OPEN_RETRIES_MAX;
+
+use super::link::SqliteLink;
+use super::{SqliteOptions, base_options};
+use crate::StoreError;
+use crate::backend::{Link, Role, Session};
+
+/// The scripts in order; the n-th brings version n-1 to version n. The text is PostgreSQL's too.
+const SCRIPTS: &[&str] = &[include_str!("../../migrations/0001_store.sql")];
+
+/// The page size of every database file that this program makes.
+pub(super) const PAGE_BYTES: u64 = 4096;
+
+/// Marks a database file as a Toolcrib store: the letters `Tcrb`.
+const APPLICATION_ID: i64 = 0x5463_7262;
+
+/// How long a lock that a busy handler cannot wait for is left alone before the next attempt.
+const RETRY_PAUSE: Duration = Duration::from_millis(50);
+
+/// What a file turned out to be.
+#[derive(Debug, PartialEq, Eq)]
+enum Found {
+    Current,
+    /// A store of this older version, 0 for an empty file.
+    Older(usize),
+}
+
+/// Checks what the file is and applies the scripts it lacks, all in one transaction.
+pub(super) async fn migrate(options: &SqliteOptions) -> Result<(), StoreError> {
+    let mut attempt = 0;
+    loop {
+        match try_migrate(options).await {
+            // Switching to the write-ahead log needs the file alone, and SQLite does not wait for that.
+            Err(StoreError::Locked { .. }) if attempt < STORE_OPEN_RETRIES_MAX => {
+                attempt += 1;
+                tokio::time::sleep(RETRY_PAUSE).await;
+            }
+            result => return result,
+        }
+    }
+}
+
+async fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
+    let mut link = SqliteLink::connect(base_options(options), Role::Writer).await?;
+    // One state of the file: another process may be migrating it between two questions.
+    link.script("BEGIN").await?;
+    let found = inspect(&mut link, options).await?;
+    link.rollback().await?;
+    if found != Found::Current {
+        link.script("PRAGMA journal_mode = WAL").await?;
+        link.begin().await?;
+        // Another process may have migrated while this one waited for the lock.
+        if let Found::Older(version) = inspect(&mut link, options).await? {
+            tracing::debug!(from = version, to = SCRIPTS.len(), "migrating the store");
+            for script in &SCRIPTS[version..] {
+                link.script(script).await?;
+            }
+            link.script(STAMP).await?;
+        }
+        link.commit().await?;
+    }
+    Box::new(link).close().await
+}
+
+/// Marks the file. Held against [`APPLICATION_ID`] and the number of scripts by a test.
+const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 1;";
+
+async fn inspect(link: &mut SqliteLink, options: &SqliteOptions) -> Result<Found, StoreError> {
+    let application = number(link, "PRAGMA application_id").await?;
+    let version = number(link, "PRAGMA user_version").await?;
+    let tables = number(link, "SELECT COUNT(*) FROM sqlite_master").await?;
+    classify(application, version, tables, options)
+}
+
+fn classify(
+    application: i64,
+    version: i64,
+    tables: i64,
+    options: &SqliteOptions,
+) -> Result<Found, StoreError> {
+    let known = SCRIPTS.len();
+    let path = options.path.clone();
+    match (application, usize::try_from(version)) {
+        (0, Ok(0)) if tables == 0 => Ok(Found::Older(0)),
+        (APPLICATION_ID, Ok(version)) if version == known => Ok(Found::Current),
+        (APPLICATION_ID, Ok(older)) if older < known => Ok(Found::Older(older)),
+        (APPLICATION_ID, Ok(_)) => Err(StoreError::Newer {
+            path,
+            found: version,
+            known: i64::try_from(known).unwrap_or(i64::MAX),
+        }),
+        _ => Err(StoreError::Foreign { path }),
+    }
+}
+
+async fn number(link: &mut SqliteLink, sql: &'static str) -> Result<i64, StoreError> {
+    let rows = link.query(sql, Vec::new()).await?;
+    rows.first().map_or(Ok(0), |row| row.int(0))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_stamp_agrees_with_the_scripts() {
+        let expect = format!(
+            "PRAGMA application_id = {APPLICATION_ID}; PRAGMA user_version = {};",
+            SCRIPTS.len()
+        );
+        assert_eq!(STAMP, expect);
+    }
+
+    #[test]
+    fn a_file_is_taken_for_what_it_is() {
+        let options = SqliteOptions::new("t.db");
+        let known = i64::try_from(SCRIPTS.len()).unwrap();
+        let check = |application, version, tables| classify(application, version, tables, &options);
+        assert_eq!(check(0, 0, 0), Ok(Found::Older(0)));
+        assert_eq!(check(APPLICATION_ID, known, 9), Ok(Found::Current));
+        assert_eq!(
+            check(APPLICATION_ID, known - 1, 9),
+            Ok(Found::Older(SCRIPTS.len() - 1))
+        );
+        let newer = check(APPLICATION_ID, known + 1, 9).unwrap_err();
+        assert!(newer.to_string().contains("Update Toolcrib"), "{newer}");
+        for (application, version, tables) in [(0, 0, 3), (7, 1, 1), (0, 1, 0), (7, 0, 0)] {
+            assert!(
+                matches!(
+                    check(application, version, tables),
+                    Err(StoreError::Foreign { .. })
+                ),
+                "{application} {version} {tables}"
+            );
+        }
+        assert!(check(APPLICATION_ID, -1, 1).is_err());
+    }
+}

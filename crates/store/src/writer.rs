@@ -1,0 +1,285 @@
+//! The one writer of this process, and the commits that its callers share.
+//!
+//! Units of work queue up while a commit is on its way to the disk; the next commit takes all that
+//! wait. One flush to the disk then serves many executions, and nobody is answered before it.
+
+use std::sync::Arc;
+
+use tokio::sync::{mpsc, oneshot};
+use toolcrib_core::limits::{STORE_BUSY_RETRIES_MAX, STORE_GROUP_MAX, STORE_QUEUE_MAX};
+
+use crate::StoreError;
+use crate::backend::{Backend, Link, Pending, Role, Session};
+
+/// Work that is done wholly or not at all.
+///
+/// It may be run more than once before it is committed, so it changes nothing but the database.
+pub(crate) trait Unit: Send + Sync + 'static {
+    /// What it finds out.
+    type Output: Send + 'static;
+
+    /// Does the work inside a transaction that someone else opened and will commit.
+    fn run(
+        &self,
+        session: &mut dyn Session,
+    ) -> impl Future<Output = Result<Self::Output, StoreError>> + Send;
+}
+
+/// A unit on its way, with its kind forgotten.
+trait Work: Send {
+    fn run<'a>(&'a mut self, session: &'a mut dyn Session) -> Pending<'a, ()>;
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>);
+}
+
+struct Submission<U: Unit, A, F> {
+    unit: U,
+    output: Option<U::Output>,
+    settle: F,
+    reply: oneshot::Sender<Result<A, StoreError>>,
+}
+
+impl<U, A, F> Work for Submission<U, A, F>
+where
+    U: Unit,
+    A: Send,
+    F: FnOnce(&U, Result<U::Output, StoreError>) -> Result<A, StoreError> + Send,
+{
+    fn run<'a>(&'a mut self, session: &'a mut dyn Session) -> Pending<'a, ()> {
+        Box::pin(async {
+            self.output = Some(self.unit.run(session).await?);
+            Ok(())
+        })
+    }
+
+    fn answer(self: Box<Self>, committed: Result<(), StoreError>) {
+        let result = match (committed, self.output) {
+            (Ok(()), Some(output)) => Ok(output),
+            (Ok(()), None) => Err(StoreError::failed("a unit of work was not run")),
+            (Err(error), _) => Err(error),
+        };
+        let answer = (self.settle)(&self.unit, result);
+        // The caller may have gone away; what it asked for is settled all the same.
+        let _ = self.reply.send(answer);
+    }
+}
+
+enum Message {
+    Work(Box<dyn Work>),
+    Close(oneshot::Sender<()>),
+}
+
+/// The way to the writing task.
+pub(crate) struct Writer {
+    queue: mpsc::Sender<Message>,
+}
+
+impl Writer {
+    /// Connects and starts the writing task.
+    pub(crate) async fn start(backend: Arc<dyn Backend>) -> Result<Self, StoreError> {
+        let link = backend.connect(Role::Writer).await?;
+        let (queue, messages) = mpsc::channel(STORE_QUEUE_MAX);
+        let desk = Desk {
+            backend,
+            link: Some(link),
+        };
+        tokio::spawn(desk.serve(messages));
+        Ok(Self { queue })
+    }
+
+    /// Does a unit of work and returns once it is durable; waits for a place in the queue.
+    pub(crate) async fn submit<U: Unit>(&self, unit: U) -> Result<U::Output, StoreError> {
+        self.submit_with(unit, |_, result| result).await
+    }
+
+    /// As [`Self::submit`], and `settle` runs when the result is known even if the caller is gone.
+    pub(crate) async fn submit_with<U, A, F>(&self, unit: U, settle: F) -> Result<A, StoreError>
+    where
+        U: Unit,
+        A: Send + 'static,
+        F: FnOnce(&U, Result<U::Output, StoreError>) -> Result<A, StoreError> + Send + 'static,
+    {
+        self.reserve().await?.submit_with(unit, settle).await
+    }
+
+    /// As [`Self::submit_with`], but refuses when the queue is full.
+    pub(crate) async fn try_submit_with<U, A, F>(&self, unit: U, settle: F) -> Result<A, StoreError>
+    where
+        U: Unit,
+        A: Send + 'static,
+        F: FnOnce(&U, Result<U::Output, StoreError>) -> Result<A, StoreError> + Send + 'static,
+    {
+        let (message, answer) = envelope(unit, settle);
+        self.queue.try_send(message).map_err(|error| match error {
+            mpsc::error::TrySendError::Full(_) => StoreError::Overloaded,
+            mpsc::error::TrySendError::Closed(_) => StoreError::Closed,
+        })?;
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+
+    /// Waits for a place in the queue, so that what follows cannot be cut off half-way.
+    pub(crate) async fn reserve(&self) -> Result<Place<'_>, StoreError> {
+        let permit = self.queue.reserve().await.map_err(|_| StoreError::Closed)?;
+        Ok(Place { permit })
+    }
+
+    /// Queues a unit without waiting for its result; `false` when the queue takes no more.
+    pub(crate) fn post<U, F>(&self, unit: U, settle: F) -> bool
+    where
+        U: Unit,
+        F: FnOnce(&U, Result<U::Output, StoreError>) -> Result<(), StoreError> + Send + 'static,
+    {
+        let (message, _) = envelope(unit, settle);
+        self.queue.try_send(message).is_ok()
+    }
+
+    /// Ends the task after everything that is queued; later work is refused.
+    pub(crate) async fn close(&self) {
+        let (done, closed) = oneshot::channel();
+        if self.queue.send(Message::Close(done)).await.is_ok() {
+            let _ = closed.await;
+        }
+    }
+}
+
+/// A place in the queue.
+pub(crate) struct Place<'a> {
+    permit: mpsc::Permit<'a, Message>,
+}
+
+impl Place<'_> {
+    /// Queues the unit at once, then waits for its result. Cancelling the wait changes nothing.
+    pub(crate) async fn submit_with<U, A, F>(self, unit: U, settle: F) -> Result<A, StoreError>
+    where
+        U: Unit,
+        A: Send + 'static,
+        F: FnOnce(&U, Result<U::Output, StoreError>) -> Result<A, StoreError> + Send + 'static,
+    {
+        let (message, answer) = envelope(unit, settle);
+        self.permit.send(message);
+        answer.await.map_err(|_| StoreError::Closed)?
+    }
+}
+
+fn envelope<U, A, F>(unit: U, settle: F) -> (Message, oneshot::Receiver<Result<A, StoreError>>)
+where
+    U: Unit,
+    A: Send + 'static,
+    F: FnOnce(&U, Result<U::Output, StoreError>) -> Result<A, StoreError> + Send + 'static,
+{
+    let (reply, answer) = oneshot::channel();
+    let work = Submission {
+        unit,
+        output: None,
+        settle,
+        reply,
+    };
+    (Message::Work(Box::new(work)), answer)
+}
+
+/// The writing task's own state.
+struct Desk {
+    backend: Arc<dyn Backend>,
+    /// Absent after a failure that left the connection in doubt.
+    link: Option<Box<dyn Link>>,
+}
+
+impl Desk {
+    async fn serve(mut self, mut messages: mpsc::Receiver<Message>) {
+        let mut batch = Vec::with_capacity(STORE_GROUP_MAX);
+        let mut closing = None;
+        while closing.is_none() && messages.recv_many(&mut batch, STORE_GROUP_MAX).await > 0 {
+            let mut group = Vec::with_capacity(batch.len());
+            for message in batch.drain(..) {
+                match message {
+                    Message::Work(_) if closing.is_some() => {}
+                    Message::Work(work) => group.push(work),
+                    Message::Close(done) => closing = Some(done),
+                }
+            }
+            self.work_off(group).await;
+        }
+        messages.close();
+        if let Some(link) = self.link.take()
+            && let Err(error) = link.close().await
+        {
+            tracing::warn!(%error, "the store's connection did not close in order");
+        }
+        if let Some(done) = closing {
+            let _ = done.send(());
+        }
+    }
+
+    /// Commits a group together. If that fails, each unit is tried alone, so that one that cannot
+    /// be done takes nobody else with it.
+    async fn work_off(&mut self, mut group: Vec<Box<dyn Work>>) {
+        if group.is_empty() {
+            return;
+        }
+        if let Err(error) = self.begin().await {
+            return answer_all(group, &error);
+        }
+        match self.run_and_commit(&mut group).await {
+            Ok(()) => {
+                for work in group {
+                    work.answer(Ok(()));
+                }
+            }
+            Err(error) if group.len() == 1 => answer_all(group, &error),
+            Err(_) => self.work_off_singly(group).await,
+        }
+    }
+
+    async fn work_off_singly(&mut self, group: Vec<Box<dyn Work>>) {
+        let mut rest = group.into_iter();
+        while let Some(work) = rest.next() {
+            if let Err(error) = self.begin().await {
+                work.answer(Err(error.clone()));
+                return answer_all(rest.collect(), &error);
+            }
+            let mut one = vec![work];
+            let result = self.run_and_commit(&mut one).await;
+            for work in one {
+                work.answer(result.clone());
+            }
+        }
+    }
+
+    async fn begin(&mut self) -> Result<(), StoreError> {
+        let link = match &mut self.link {
+            Some(link) => link,
+            none => none.insert(self.backend.connect(Role::Writer).await?),
+        };
+        let mut attempt = 0;
+        loop {
+            match link.begin().await {
+                Err(StoreError::Locked { .. }) if attempt < STORE_BUSY_RETRIES_MAX => attempt += 1,
+                result => return result,
+            }
+        }
+    }
+
+    async fn run_and_commit(&mut self, group: &mut [Box<dyn Work>]) -> Result<(), StoreError> {
+        let Some(link) = &mut self.link else {
+            return Err(StoreError::failed("the connection is gone"));
+        };
+        let result = run_all(link.as_mut(), group).await;
+        if result.is_err() && link.rollback().await.is_err() {
+            // Whether a transaction is still open is not known, so the connection is given up.
+            self.link = None;
+        }
+        result
+    }
+}
+
+async fn run_all(link: &mut dyn Link, group: &mut [Box<dyn Work>]) -> Result<(), StoreError> {
+    for work in group {
+        work.run(link).await?;
+    }
+    link.commit().await
+}
+
+fn answer_all(group: Vec<Box<dyn Work>>, error: &StoreError) {
+    for work in group {
+        work.answer(Err(error.clone()));
+    }
+}

@@ -1,0 +1,151 @@
+//! A directory for a store, and short ways to say what tests say often.
+
+use std::path::PathBuf;
+
+use sqlx::Connection;
+use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
+use toolcrib_store::audit::query::{Entry as Found, Filter};
+use toolcrib_store::audit::{Decision, Outcome, Record};
+use toolcrib_store::idempotency::KeyFate;
+use toolcrib_store::{Begin, Ending, Entry, Execution, SqliteOptions, Store};
+use uuid::Uuid;
+
+/// The time at which tests happen.
+pub(crate) const NOW: i64 = 1_700_000_000_000;
+
+pub(crate) struct Home {
+    dir: tempfile::TempDir,
+}
+
+impl Home {
+    pub(crate) fn new() -> Self {
+        Self {
+            dir: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    pub(crate) fn path(&self) -> PathBuf {
+        self.dir.path().join("data").join("toolcrib.db")
+    }
+
+    pub(crate) fn options(&self) -> SqliteOptions {
+        SqliteOptions::new(self.path())
+    }
+
+    /// The store, as a process of its own would open it.
+    pub(crate) async fn open(&self) -> Store {
+        Store::open_sqlite(self.options(), Uuid::now_v7())
+            .await
+            .unwrap()
+    }
+
+    /// Changes the database behind the store's back.
+    pub(crate) async fn meddle(&self, sql: &'static str) -> u64 {
+        let options = SqliteConnectOptions::new().filename(self.path());
+        let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
+        let done = sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+        connection.close().await.unwrap();
+        done.rows_affected()
+    }
+}
+
+pub(crate) fn entry(request_id: &str) -> Entry {
+    Entry {
+        request_id: request_id.into(),
+        timestamp_ms: NOW,
+        actor_id: "local".into(),
+        tool_id: "github:create_issue".into(),
+        params_hash: "hash-a".into(),
+        parameters: None,
+        reason: "allowed".into(),
+        upstream: Some("github".into()),
+        request_bytes: 2,
+        trace_id: None,
+    }
+}
+
+pub(crate) fn refusal(request_id: &str) -> Record {
+    Record {
+        request_id: request_id.into(),
+        timestamp_ms: NOW,
+        actor_id: "local".into(),
+        tool_id: "github:delete_repo".into(),
+        params_hash: "hash-b".into(),
+        parameters: None,
+        decision: Decision::Refused,
+        reason: "needs scope github:delete".into(),
+        outcome: Outcome::Refused,
+        error_code: Some("SCOPE_REQUIRED".into()),
+        duration_us: Some(40),
+        upstream: None,
+        request_bytes: 2,
+        response_bytes: None,
+        trace_id: None,
+    }
+}
+
+pub(crate) fn answered(answer: &str) -> Ending {
+    Ending {
+        outcome: Outcome::Ok,
+        error_code: None,
+        duration_us: Some(1_000),
+        response_bytes: i64::try_from(answer.len()).ok(),
+        key: KeyFate::Answer(answer.into()),
+    }
+}
+
+/// An ending that leaves the key as told.
+pub(crate) fn ended(outcome: Outcome, key: KeyFate) -> Ending {
+    Ending {
+        outcome,
+        error_code: None,
+        duration_us: None,
+        response_bytes: None,
+        key,
+    }
+}
+
+pub(crate) async fn begin(store: &Store, entry: Entry, key: Option<&str>) -> Execution {
+    match store.begin_execution(entry, key).await.unwrap() {
+        Begin::Fresh(execution) => execution,
+        other => panic!("not fresh: {other:?}"),
+    }
+}
+
+/// One execution from begin to end.
+pub(crate) async fn run(store: &Store, request_id: &str) {
+    let execution = begin(store, entry(request_id), None).await;
+    execution.finish(answered("done")).await.unwrap();
+}
+
+/// Everything in the log, as `request outcome` words.
+pub(crate) async fn log(store: &Store) -> Vec<String> {
+    tail(store)
+        .await
+        .into_iter()
+        .map(|found| {
+            format!(
+                "{} {}",
+                found.record.request_id,
+                found.record.outcome.as_str()
+            )
+        })
+        .collect()
+}
+
+pub(crate) async fn tail(store: &Store) -> Vec<Found> {
+    store.audit_tail(&Filter::default(), 1_000).await.unwrap()
+}
+
+/// Appends many records, all at once so that they share commits.
+pub(crate) async fn record_all(store: &Store, records: impl Iterator<Item = Record>) {
+    let tasks: Vec<_> = records
+        .map(|record| {
+            let store = store.clone();
+            tokio::spawn(async move { store.record(record).await })
+        })
+        .collect();
+    for task in tasks {
+        task.await.unwrap().unwrap();
+    }
+}

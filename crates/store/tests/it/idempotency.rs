@@ -1,0 +1,188 @@
+//! The same key, the same answer, one effect.
+
+use std::time::Duration;
+
+use toolcrib_core::limits::{IDEMPOTENCY_ANSWER_BYTES_MAX, IDEMPOTENCY_KEPT_MS};
+use toolcrib_store::audit::Outcome;
+use toolcrib_store::idempotency::KeyFate;
+use toolcrib_store::{Begin, Entry, Store, StoreError};
+
+use crate::fixture::{Home, NOW, answered, begin, ended, entry};
+
+const LONG: Duration = Duration::from_mins(1);
+
+fn at(request_id: &str, timestamp_ms: i64) -> Entry {
+    Entry {
+        timestamp_ms,
+        ..entry(request_id)
+    }
+}
+
+/// What beginning with key `k` comes to, in a word.
+async fn word(store: &Store, entry: Entry) -> String {
+    match store.begin_execution(entry, Some("k")).await.unwrap() {
+        Begin::Fresh(execution) => {
+            execution
+                .finish(ended(Outcome::Error, KeyFate::Forget))
+                .await
+                .unwrap();
+            "fresh".into()
+        }
+        Begin::Replay { answer, .. } => format!("replay {}", answer.unwrap_or_default()),
+        Begin::Conflict(earlier) => format!("conflict {}", earlier.request_id),
+        Begin::InProgress(waiting) => format!("running {}", waiting.earlier().request_id),
+        Begin::Unknown(earlier) => format!("unknown {}", earlier.request_id),
+    }
+}
+
+#[tokio::test]
+async fn a_key_is_bound_to_caller_tool_and_parameters() {
+    let home = Home::new();
+    let store = home.open().await;
+    let execution = begin(&store, entry("r1"), Some("k")).await;
+    assert_eq!(word(&store, entry("r2")).await, "running r1");
+    execution.finish(answered("42")).await.unwrap();
+
+    let changed = |change: fn(&mut Entry)| {
+        let mut entry = entry("r3");
+        change(&mut entry);
+        entry
+    };
+    for (entry, expect) in [
+        (changed(|_| {}), "replay 42"),
+        (changed(|e| e.params_hash = "hash-b".into()), "conflict r1"),
+        (
+            changed(|e| e.tool_id = "github:other".into()),
+            "conflict r1",
+        ),
+        (changed(|e| e.actor_id = "someone else".into()), "fresh"),
+        (changed(|e| e.request_id = "r4".into()), "replay 42"),
+    ] {
+        assert_eq!(word(&store, entry).await, expect);
+    }
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_key_is_remembered_for_a_day() {
+    let home = Home::new();
+    let store = home.open().await;
+    begin(&store, at("r1", NOW), Some("k"))
+        .await
+        .finish(answered("42"))
+        .await
+        .unwrap();
+    let end = NOW + IDEMPOTENCY_KEPT_MS;
+    assert_eq!(word(&store, at("r2", end - 1)).await, "replay 42");
+    assert_eq!(word(&store, at("r3", end)).await, "fresh");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_key_whose_call_never_happened_is_free_again() {
+    let home = Home::new();
+    let store = home.open().await;
+    for request in ["r1", "r2"] {
+        begin(&store, entry(request), Some("k"))
+            .await
+            .finish(ended(Outcome::Error, KeyFate::Forget))
+            .await
+            .unwrap();
+    }
+    begin(&store, entry("r3"), Some("k"))
+        .await
+        .finish(ended(Outcome::Timeout, KeyFate::Unknown))
+        .await
+        .unwrap();
+    assert_eq!(word(&store, entry("r4")).await, "unknown r3");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_known_to_have_been() {
+    let home = Home::new();
+    let store = home.open().await;
+    let answer = "x".repeat(IDEMPOTENCY_ANSWER_BYTES_MAX + 1);
+    begin(&store, entry("r1"), Some("k"))
+        .await
+        .finish(answered(&answer))
+        .await
+        .unwrap();
+    assert!(matches!(
+        store.begin_execution(entry("r2"), Some("k")).await,
+        Ok(Begin::Replay { answer: None, .. })
+    ));
+    let long = "k".repeat(256);
+    let refused = store.begin_execution(entry("r3"), Some(&long)).await;
+    assert!(matches!(refused, Err(StoreError::TooLong { .. })));
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_duplicate_waits_for_the_first_in_the_same_process() {
+    let home = Home::new();
+    let store = home.open().await;
+    let first = begin(&store, entry("r1"), Some("k")).await;
+    let Ok(Begin::InProgress(waiting)) = store.begin_execution(entry("r2"), Some("k")).await else {
+        panic!("the first still runs");
+    };
+    assert!(!waiting.settled(Duration::ZERO, NOW).await.unwrap());
+    let (settled, finished) =
+        tokio::join!(waiting.settled(LONG, NOW), first.finish(answered("42")));
+    finished.unwrap();
+    assert!(settled.unwrap());
+    assert_eq!(word(&store, entry("r2")).await, "replay 42");
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_duplicate_waits_for_the_first_in_another_process() {
+    let home = Home::new();
+    let (one, two) = (home.open().await, home.open().await);
+    let first = begin(&one, entry("r1"), Some("k")).await;
+    let Ok(Begin::InProgress(waiting)) = two.begin_execution(entry("r2"), Some("k")).await else {
+        panic!("the first still runs");
+    };
+    let finish = async {
+        tokio::task::yield_now().await;
+        first.finish(answered("42")).await
+    };
+    let (settled, finished) = tokio::join!(waiting.settled(LONG, NOW), finish);
+    finished.unwrap();
+    assert!(settled.unwrap());
+    assert_eq!(word(&two, entry("r2")).await, "replay 42");
+    one.close().await;
+    two.close().await;
+}
+
+#[tokio::test]
+async fn a_duplicate_of_a_dead_process_learns_that_nothing_is_known() {
+    let home = Home::new();
+    let (one, two) = (home.open().await, home.open().await);
+    let first = begin(&one, entry("r1"), Some("k")).await;
+    let Ok(Begin::InProgress(waiting)) = two.begin_execution(entry("r2"), Some("k")).await else {
+        panic!("the first still runs");
+    };
+    one.close().await;
+    assert!(waiting.settled(LONG, NOW).await.unwrap());
+    assert_eq!(word(&two, entry("r2")).await, "unknown r1");
+    drop(first);
+    two.close().await;
+}
+
+#[tokio::test]
+async fn a_key_without_its_journal_entry_is_given_up_and_never_run_again() {
+    let home = Home::new();
+    let (one, two) = (home.open().await, home.open().await);
+    let first = begin(&one, entry("r1"), Some("k")).await;
+    let Ok(Begin::InProgress(waiting)) = two.begin_execution(entry("r2"), Some("k")).await else {
+        panic!("the first still runs");
+    };
+    one.close().await;
+    drop(first);
+    home.meddle("DELETE FROM journal; DELETE FROM audit_writer WHERE ordinal = 1")
+        .await;
+    assert!(waiting.settled(LONG, NOW).await.unwrap());
+    assert_eq!(word(&two, entry("r2")).await, "unknown r1");
+    two.close().await;
+}

@@ -1,0 +1,11 @@
+//! The store over the real SQLite, in directories of its own.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop there"
+)]
+
+mod audit;
+mod fixture;
+mod idempotency;
+mod journal;
+mod sqlite;
