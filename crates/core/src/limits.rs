@@ -171,3 +171,31 @@ pub const CACHE_NAME_BYTES_MAX: usize = 80;
 pub const CACHE_MEMORY_ENTRIES_MAX: usize = 10_000;
 /// How old a temporary file of the cache must be before it counts as left behind.
 pub const CACHE_LEFTOVER_MS: i64 = 60 * 60 * 1_000;
+/// Most values in one JSON Schema.
+pub const SCHEMA_NODES_MAX: usize = 50_000;
+/// Deepest nesting of one JSON Schema.
+pub const SCHEMA_DEPTH_MAX: usize = 100;
+/// Most regular expressions in one JSON Schema.
+pub const SCHEMA_PATTERNS_MAX: usize = 500;
+/// Longest regular expression in a JSON Schema.
+pub const SCHEMA_PATTERN_BYTES_MAX: usize = 4_096;
+/// Largest compiled regular expression of a JSON Schema.
+pub const SCHEMA_PATTERN_COMPILED_BYTES_MAX: usize = 512 * 1024;
+/// Most steps that a backtracking regular expression of a JSON Schema may take for one text.
+pub const SCHEMA_PATTERN_BACKTRACK_STEPS_MAX: usize = 10_000;
+/// Most subschemas that may speak about one and the same value.
+pub const SCHEMA_EXPANSION_MAX: usize = 20_000;
+/// Longest chain of subschemas, each inside or referred to by the one before, about one value.
+pub const SCHEMA_CHAIN_MAX: usize = 40;
+/// Most subschemas that are applied in checking one call's arguments.
+pub const SCHEMA_STEPS_MAX: usize = 200_000;
+/// Most violations that are listed; the rest is counted.
+pub const VIOLATIONS_MAX: usize = 20;
+/// Most violations that are counted.
+pub const VIOLATIONS_COUNTED_MAX: usize = 1_000;
+/// Longest description of what would be allowed.
+pub const VIOLATION_ALLOWED_CHARS_MAX: usize = 200;
+/// Most compiled validators that are kept.
+pub const VALIDATORS_MAX: usize = 4_096;
+/// Most values in all schemas whose compiled validators are kept.
+pub const VALIDATORS_NODES_MAX: usize = 1_000_000;
