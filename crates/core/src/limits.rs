@@ -26,6 +26,20 @@ pub const RULES_MAX: usize = 10_000;
 pub const PATTERN_BACKTRACK_STEPS_MAX: usize = 100_000;
 /// Largest compiled pattern.
 pub const PATTERN_COMPILED_BYTES_MAX: usize = 1024 * 1024;
+/// Longest text of one pattern.
+pub const PATTERN_TEXT_BYTES_MAX: usize = 4 * 1024;
+/// Longest name that patterns are tried on; a longer one is denied.
+pub const PATTERN_NAME_BYTES_MAX: usize = 1024;
+/// Deepest nesting of groups or braces in one pattern.
+pub const PATTERN_NESTING_MAX: usize = 50;
+/// Most steps one pattern may unfold to, repetitions multiplied out.
+pub const PATTERN_STEPS_MAX: usize = 20_000;
+/// Most steps all patterns of one rule set may unfold to; plain globs do not count.
+pub const RULE_SET_STEPS_MAX: usize = 500_000;
+/// Most patterns in all rules of one rule set.
+pub const RULE_SET_PATTERNS_MAX: usize = 50_000;
+/// Most literals that one pattern may ask to be looked for before it is tried.
+pub const PATTERN_NEEDLES_MAX: usize = 32;
 /// Largest message on the control socket.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// How long one exchange on the control socket may take.

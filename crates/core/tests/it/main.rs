@@ -1,0 +1,8 @@
+//! Black-box tests of the domain, one module for each part.
+
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on fails, helpers included"
+)]
+
+mod pattern;
