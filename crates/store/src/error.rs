@@ -82,6 +82,14 @@ pub enum StoreError {
         /// The bound, with its unit.
         max: String,
     },
+    /// More of something than a bound allows.
+    #[error("There are too many {what}: at most {max} are kept. Settle or remove some first.")]
+    TooMany {
+        /// What there are too many of.
+        what: &'static str,
+        /// The bound.
+        max: i64,
+    },
     /// The database answered with an error that no other variant names.
     #[error(
         "The store failed ({detail}). Try again; if it persists, run `toolcrib doctor` and keep the file."
@@ -123,6 +131,7 @@ impl StoreError {
                 "Too many executions are being recorded at the moment.",
             )
             .suggest("Try again shortly."),
+            Self::TooMany { .. } => Error::new(Code::Overloaded, self.to_string()),
             Self::TooLong { .. } => Error::new(Code::ValidationError, self.to_string()),
             _ => Error::new(
                 Code::AuditUnavailable,
@@ -148,6 +157,13 @@ mod tests {
                     path: "/secret/place".into(),
                 },
                 Code::AuditUnavailable,
+            ),
+            (
+                StoreError::TooMany {
+                    what: "waiting confirmations",
+                    max: 100,
+                },
+                Code::Overloaded,
             ),
             (
                 StoreError::TooLong {

@@ -4,6 +4,7 @@
 //! SQL text; [`sqlite`] is the database that needs no setting up. Whatever a method reports as done is
 //! on the disk.
 
+pub mod approval;
 pub mod audit;
 pub mod backend;
 mod chain;
@@ -11,10 +12,14 @@ pub mod counter;
 mod error;
 pub mod idempotency;
 pub mod journal;
+pub mod key;
+pub mod maintenance;
+pub mod page;
 mod reader;
 pub mod sqlite;
 mod store;
 mod text;
+pub mod token;
 mod word;
 mod writer;
 

@@ -4,8 +4,10 @@
     reason = "a test that cannot go on should stop there"
 )]
 
+mod approval;
 mod audit;
 mod fixture;
 mod idempotency;
 mod journal;
+mod keeping;
 mod sqlite;

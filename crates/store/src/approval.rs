@@ -1,0 +1,377 @@
+//! What waits for a person: new or changed tools, servers, and confirmations of single calls.
+//!
+//! All three are requests of one kind with one life: pending, then approved, rejected or expired. A
+//! rejected tool or server may be approved later; nothing else is ever settled twice.
+
+pub mod confirmation;
+pub mod judgement;
+pub mod observation;
+
+use toolcrib_core::limits::APPROVALS_LISTED_MAX;
+
+use crate::StoreError;
+use crate::backend::{Row, Session, args};
+use crate::store::Store;
+use crate::word::words;
+use crate::writer::Unit;
+
+words! {
+    /// What a request is about.
+    Kind {
+        /// A tool whose definition is new or changed.
+        Tool = "tool",
+        /// A server that the user did not configure.
+        Server = "server",
+        /// One call with certain arguments.
+        Confirmation = "confirmation",
+    }
+}
+
+words! {
+    /// Where a request stands.
+    State {
+        /// Nobody has decided yet.
+        Pending = "pending",
+        /// A person said yes.
+        Approved = "approved",
+        /// A person said no.
+        Rejected = "rejected",
+        /// Its time ran out, or what it was about is no longer there.
+        Expired = "expired",
+    }
+}
+
+/// Something that a person is asked, or was.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Request {
+    /// Names the request; short enough to type.
+    pub id: String,
+    /// What it is about.
+    pub kind: Kind,
+    /// The server concerned.
+    pub server: String,
+    /// The tool concerned; empty for a server.
+    pub tool: String,
+    /// Hash of the definition, or of the arguments of a confirmation; empty for a server.
+    pub hash: String,
+    /// The definition as text, or the masked arguments of a confirmation.
+    pub detail: String,
+    /// Who wants to make the call that a confirmation is for.
+    pub caller: Option<String>,
+    /// Where it stands.
+    pub state: State,
+    /// Since when.
+    pub created_ms: i64,
+    /// Until when it can be settled and used, where that is bounded.
+    pub expires_ms: Option<i64>,
+    /// When it was settled.
+    pub settled_ms: Option<i64>,
+    /// Who settled it.
+    pub settled_by: Option<String>,
+    /// When a confirmation was used.
+    pub used_ms: Option<i64>,
+}
+
+/// Which requests a person means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// One request.
+    Id(String),
+    /// A server and everything of it that waits.
+    Server(String),
+    /// What waits of one tool.
+    Tool {
+        /// The server's name.
+        server: String,
+        /// The tool's name.
+        tool: String,
+    },
+}
+
+/// What a person says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Yes.
+    Approve,
+    /// No.
+    Reject,
+}
+
+impl Verdict {
+    const fn state(self) -> State {
+        match self {
+            Self::Approve => State::Approved,
+            Self::Reject => State::Rejected,
+        }
+    }
+}
+
+/// A request with what was accepted before it, for a diff.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Shown {
+    /// The request.
+    pub request: Request,
+    /// The definition that is accepted now, where there is one.
+    pub accepted: Option<String>,
+}
+
+impl Store {
+    /// The requests in a state, or in any, oldest first.
+    pub async fn approvals(
+        &self,
+        state: Option<State>,
+        now_ms: i64,
+    ) -> Result<Vec<Request>, StoreError> {
+        let rows = self
+            .query(
+                concat!(
+                    "SELECT ",
+                    request_columns!(),
+                    " FROM approval ORDER BY created_ms, server, tool LIMIT $1"
+                ),
+                args![APPROVALS_LISTED_MAX],
+            )
+            .await?;
+        let mut requests = Vec::new();
+        for row in &rows {
+            let request = read(row, now_ms)?;
+            if state.is_none_or(|wanted| request.state == wanted) {
+                requests.push(request);
+            }
+        }
+        Ok(requests)
+    }
+
+    /// The requests that a target means, each with what was accepted before.
+    pub async fn show_approvals(
+        &self,
+        target: &Target,
+        now_ms: i64,
+    ) -> Result<Vec<Shown>, StoreError> {
+        let unit = Show {
+            target: target.clone(),
+            now_ms,
+        };
+        self.inner.readers.snapshot(&unit).await
+    }
+
+    /// Settles what a target means and gives the requests as they then are; one whose time had run
+    /// out comes back expired. Empty when nothing waits.
+    ///
+    /// An approved tool is pinned to the definition that the request shows, an approved server is
+    /// accepted with all its tools that wait.
+    pub async fn settle_approvals(
+        &self,
+        target: &Target,
+        verdict: Verdict,
+        by: &str,
+        now_ms: i64,
+    ) -> Result<Vec<Request>, StoreError> {
+        let unit = Settle {
+            target: target.clone(),
+            verdict,
+            // An empty name stands for acceptance without a person.
+            by: if by.is_empty() { "someone" } else { by }.to_owned(),
+            now_ms,
+        };
+        self.inner.writer.submit(unit).await
+    }
+}
+
+/// The columns that [`read`] expects, in its order.
+macro_rules! request_columns {
+    () => {
+        "id, kind, server, tool, hash, detail, caller, state, created_ms, expires_ms, settled_ms, \
+         settled_by, used_ms"
+    };
+}
+pub(crate) use request_columns;
+
+/// A request as it stands at a time.
+fn read(row: &Row, now_ms: i64) -> Result<Request, StoreError> {
+    let unknown_word = || StoreError::failed("a request for approval holds an unknown word");
+    let expires_ms = row.int_opt(9)?;
+    let stored = State::parse(&row.text(7)?).ok_or_else(unknown_word)?;
+    let overdue = expires_ms.is_some_and(|expires| expires <= now_ms);
+    let state = match stored {
+        State::Pending if overdue => State::Expired,
+        state => state,
+    };
+    Ok(Request {
+        id: row.text(0)?,
+        kind: Kind::parse(&row.text(1)?).ok_or_else(unknown_word)?,
+        server: row.text(2)?,
+        tool: row.text(3)?,
+        hash: row.text(4)?,
+        detail: row.text(5)?,
+        caller: row.text_opt(6)?,
+        state,
+        created_ms: row.int(8)?,
+        expires_ms,
+        settled_ms: row.int_opt(10)?,
+        settled_by: row.text_opt(11)?,
+        used_ms: row.int_opt(12)?,
+    })
+}
+
+/// The requests that a target may mean, newest first.
+async fn find(
+    session: &mut dyn Session,
+    target: &Target,
+    now_ms: i64,
+) -> Result<Vec<Request>, StoreError> {
+    let rows = match target {
+        Target::Id(id) => {
+            let sql = concat!(
+                "SELECT ",
+                request_columns!(),
+                " FROM approval WHERE id = $1"
+            );
+            session.query(sql, args![id]).await?
+        }
+        Target::Server(server) => {
+            let sql = concat!(
+                "SELECT ",
+                request_columns!(),
+                " FROM approval WHERE server = $1 AND kind <> 'confirmation' \
+                 ORDER BY created_ms DESC LIMIT $2"
+            );
+            session
+                .query(sql, args![server, APPROVALS_LISTED_MAX])
+                .await?
+        }
+        Target::Tool { server, tool } => {
+            let sql = concat!(
+                "SELECT ",
+                request_columns!(),
+                " FROM approval WHERE server = $1 AND tool = $2 AND kind = 'tool' \
+                 ORDER BY created_ms DESC LIMIT $3"
+            );
+            session
+                .query(sql, args![server, tool, APPROVALS_LISTED_MAX])
+                .await?
+        }
+    };
+    rows.iter().map(|row| read(row, now_ms)).collect()
+}
+
+/// Narrows what a target may mean to what a verdict changes.
+fn concerned(found: Vec<Request>, target: &Target, verdict: Verdict) -> Vec<Request> {
+    let reopens = |request: &Request| {
+        verdict == Verdict::Approve
+            && request.state == State::Rejected
+            && request.kind != Kind::Confirmation
+    };
+    let server_waits = found
+        .iter()
+        .any(|r| r.kind == Kind::Server && matches!(r.state, State::Pending));
+    let any_pending = found.iter().any(|r| r.state == State::Pending);
+    let mut reopened = false;
+    found
+        .into_iter()
+        .filter(|request| match (target, request.state) {
+            // A server that is rejected takes its tools along; they keep waiting for a change of mind.
+            (Target::Server(_), State::Pending) => {
+                verdict == Verdict::Approve || !server_waits || request.kind == Kind::Server
+            }
+            (_, State::Pending) => true,
+            // Only a confirmation runs out on its own, and saying so is an answer.
+            (Target::Id(_), State::Expired) => request.kind == Kind::Confirmation,
+            (Target::Id(_), State::Rejected) => reopens(request),
+            (Target::Server(_), State::Rejected) => {
+                request.kind == Kind::Server && reopens(request)
+            }
+            (Target::Tool { .. }, State::Rejected) => {
+                let newest = !any_pending && !reopened && reopens(request);
+                reopened |= newest;
+                newest
+            }
+            _ => false,
+        })
+        .collect()
+}
+
+struct Show {
+    target: Target,
+    now_ms: i64,
+}
+
+impl Unit for Show {
+    type Output = Vec<Shown>;
+
+    async fn run(&self, session: &mut dyn Session) -> Result<Vec<Shown>, StoreError> {
+        let mut shown = Vec::new();
+        for request in find(session, &self.target, self.now_ms).await? {
+            let pins = session
+                .query(
+                    "SELECT definition FROM pin WHERE server = $1 AND tool = $2",
+                    args![&request.server, &request.tool],
+                )
+                .await?;
+            let accepted = match (request.kind, pins.first()) {
+                (Kind::Tool, Some(row)) => Some(row.text(0)?),
+                _ => None,
+            };
+            shown.push(Shown { request, accepted });
+        }
+        Ok(shown)
+    }
+}
+
+struct Settle {
+    target: Target,
+    verdict: Verdict,
+    by: String,
+    now_ms: i64,
+}
+
+impl Unit for Settle {
+    type Output = Vec<Request>;
+
+    async fn run(&self, session: &mut dyn Session) -> Result<Vec<Request>, StoreError> {
+        let found = find(session, &self.target, self.now_ms).await?;
+        let mut settled = concerned(found, &self.target, self.verdict);
+        for request in &mut settled {
+            if request.state != State::Expired {
+                request.state = self.verdict.state();
+                request.settled_by = Some(self.by.clone());
+            }
+            request.settled_ms = Some(self.now_ms);
+            self.write(session, request).await?;
+        }
+        Ok(settled)
+    }
+}
+
+impl Settle {
+    async fn write(&self, session: &mut dyn Session, request: &Request) -> Result<(), StoreError> {
+        session
+            .execute(
+                "UPDATE approval SET state = $2, settled_ms = $3, settled_by = $4 WHERE id = $1",
+                args![
+                    &request.id,
+                    request.state.as_str(),
+                    request.settled_ms,
+                    &request.settled_by
+                ],
+            )
+            .await?;
+        match (request.state, request.kind) {
+            (State::Approved, Kind::Tool) => {
+                let pin = observation::Pin {
+                    server: &request.server,
+                    tool: &request.tool,
+                    hash: &request.hash,
+                    definition: &request.detail,
+                    by: &self.by,
+                    now_ms: self.now_ms,
+                };
+                pin.write(session).await
+            }
+            (State::Approved, Kind::Server) => {
+                observation::vet(session, &request.server, &self.by, self.now_ms).await
+            }
+            _ => Ok(()),
+        }
+    }
+}

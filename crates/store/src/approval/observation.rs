@@ -1,0 +1,407 @@
+//! What a server says its tools are, held against what was accepted.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
+
+use toolcrib_core::limits::DEFINITION_BYTES_MAX;
+use toolcrib_core::policy::ApprovalMode;
+
+use super::judgement::{Accepted, Case, ServerStanding, Standing, judge};
+use super::{Kind, State};
+use crate::StoreError;
+use crate::backend::{Session, args};
+use crate::store::Store;
+use crate::text;
+use crate::writer::Unit;
+
+/// Who accepts where nobody is asked: no name that a person could have.
+const BY_RULE: &str = "";
+
+/// A tool as its server defines it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Definition {
+    /// The tool's name.
+    pub tool: String,
+    /// Canonical hash of the definition.
+    pub hash: String,
+    /// The definition as text that a person can read and compare.
+    pub definition: String,
+}
+
+/// A server's list of tools.
+#[derive(Clone, Debug)]
+pub struct Observation {
+    /// The server's name.
+    pub server: String,
+    /// Its tools, each name once; a repeated name is judged by its first definition.
+    pub tools: Vec<Definition>,
+    /// What waits for a person.
+    pub mode: ApprovalMode,
+    /// Whether the first list of this server is accepted without asking: the user configured or
+    /// trusted it, rather than finding it in a registry or by introspection.
+    pub first_list_accepted: bool,
+}
+
+/// What became of one tool of an observation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Observed {
+    /// The tool's name.
+    pub tool: String,
+    /// Where it stands.
+    pub standing: Standing,
+    /// The request that a person can settle, where it waits or was turned down.
+    pub request: Option<String>,
+}
+
+impl Store {
+    /// Compares a server's list with what was accepted, asks where a person must decide, and says
+    /// where each tool stands, in the order of the list.
+    ///
+    /// A list that holds nothing new only reads.
+    pub async fn observe(
+        &self,
+        observation: Observation,
+        now_ms: i64,
+    ) -> Result<Vec<Observed>, StoreError> {
+        let observation = Arc::new(observation);
+        let preview = Preview(Arc::clone(&observation));
+        let plan = self.inner.readers.snapshot(&preview).await?;
+        if plan.steps.is_empty() {
+            return Ok(plan.observed);
+        }
+        let unit = Observe {
+            observation,
+            now_ms,
+        };
+        self.inner.writer.submit(unit).await
+    }
+
+    /// How many tools of each server wait for a person.
+    pub async fn pending_tools(&self) -> Result<HashMap<String, i64>, StoreError> {
+        let rows = self
+            .query(
+                "SELECT server, COUNT(*) FROM approval \
+                 WHERE kind = 'tool' AND state = 'pending' GROUP BY server",
+                args![],
+            )
+            .await?;
+        rows.iter()
+            .map(|row| Ok((row.text(0)?, row.int(1)?)))
+            .collect()
+    }
+}
+
+/// The id of a request about a tool or a server: the same question has the same id everywhere.
+fn request_id(kind: Kind, server: &str, tool: &str, hash: &str) -> String {
+    let mut hasher = blake3::Hasher::new();
+    for part in [kind.as_str(), server, tool, hash] {
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part.as_bytes());
+    }
+    let letter = match kind {
+        Kind::Tool => 't',
+        Kind::Server => 's',
+        Kind::Confirmation => 'c',
+    };
+    format!("{letter}-{}", &hasher.finalize().to_hex()[..12])
+}
+
+/// What the store knows about a server.
+struct Known {
+    server: ServerStanding,
+    /// Accepted hash by tool, and whether a person accepted it.
+    pins: HashMap<String, (String, bool)>,
+    /// Ids of requests about tools that wait.
+    pending: HashSet<String>,
+    /// Ids of requests about tools that were turned down.
+    turned_down: HashSet<String>,
+    server_asked: bool,
+}
+
+async fn load(session: &mut dyn Session, server: &str) -> Result<Known, StoreError> {
+    let mut known = Known {
+        server: ServerStanding::Unvetted,
+        pins: HashMap::new(),
+        pending: HashSet::new(),
+        turned_down: HashSet::new(),
+        server_asked: false,
+    };
+    let vetted = session
+        .query(
+            "SELECT accepted_ms FROM vetted_server WHERE server = $1",
+            args![server],
+        )
+        .await?;
+    if !vetted.is_empty() {
+        known.server = ServerStanding::Vetted;
+    }
+    let pins = session
+        .query(
+            "SELECT tool, hash, accepted_by FROM pin WHERE server = $1",
+            args![server],
+        )
+        .await?;
+    for row in pins {
+        let by_person = row.text(2)? != BY_RULE;
+        known.pins.insert(row.text(0)?, (row.text(1)?, by_person));
+    }
+    let requests = session
+        .query(
+            "SELECT id, kind, state FROM approval WHERE server = $1 \
+             AND kind <> 'confirmation' AND state IN ('pending', 'rejected')",
+            args![server],
+        )
+        .await?;
+    for row in requests {
+        let id = row.text(0)?;
+        let pending = row.text(2)? == State::Pending.as_str();
+        match (row.text(1)? == Kind::Server.as_str(), pending) {
+            (true, true) => known.server_asked = true,
+            (true, false) if known.server != ServerStanding::Vetted => {
+                known.server = ServerStanding::Rejected;
+            }
+            (true, false) => {}
+            (false, true) => drop(known.pending.insert(id)),
+            (false, false) => drop(known.turned_down.insert(id)),
+        }
+    }
+    Ok(known)
+}
+
+/// One change that an observation makes. Numbers are places in its list.
+#[derive(Debug)]
+enum Step {
+    Vet,
+    AskServer,
+    Accept(usize),
+    Ask(usize),
+    Expire(String),
+}
+
+struct Plan {
+    observed: Vec<Observed>,
+    steps: Vec<Step>,
+}
+
+fn plan(observation: &Observation, known: &Known) -> Plan {
+    let mut plan = Plan {
+        observed: Vec::with_capacity(observation.tools.len()),
+        steps: Vec::new(),
+    };
+    if known.server == ServerStanding::Unvetted {
+        // An empty list is no first list: the server may only not be ready yet.
+        if observation.first_list_accepted && !observation.tools.is_empty() {
+            plan.steps.push(Step::Vet);
+        } else if !observation.first_list_accepted && !known.server_asked {
+            plan.steps.push(Step::AskServer);
+        }
+    }
+    let mut first = HashMap::new();
+    let mut asked = HashSet::new();
+    for (place, tool) in observation.tools.iter().enumerate() {
+        let id = request_id(Kind::Tool, &observation.server, &tool.tool, &tool.hash);
+        let original = *first.entry(tool.tool.as_str()).or_insert(place);
+        let standing = if original == place {
+            judge(case(observation, known, tool, &id))
+        } else if observation.tools[original].hash == tool.hash {
+            plan.observed[original].standing
+        } else {
+            Standing::Rejected
+        };
+        if original == place {
+            match standing {
+                Standing::AcceptedNew | Standing::AcceptedChanged => {
+                    plan.steps.push(Step::Accept(place));
+                }
+                Standing::PendingNew | Standing::PendingChanged => {
+                    if !known.pending.contains(&id) {
+                        plan.steps.push(Step::Ask(place));
+                    }
+                    asked.insert(id.clone());
+                }
+                Standing::Unchanged | Standing::Rejected => {}
+            }
+        }
+        plan.observed.push(Observed {
+            tool: tool.tool.clone(),
+            standing,
+            request: (original == place && !standing.is_usable()).then_some(id),
+        });
+    }
+    // Questions about definitions that are no longer there need no answer, unless the whole server
+    // was turned down: then they wait for a change of mind.
+    if known.server != ServerStanding::Rejected {
+        let answered = known.pending.difference(&asked);
+        plan.steps.extend(answered.cloned().map(Step::Expire));
+    }
+    plan
+}
+
+fn case(observation: &Observation, known: &Known, tool: &Definition, id: &str) -> Case {
+    let accepted = match known.pins.get(&tool.tool) {
+        None => Accepted::Nothing,
+        Some((hash, by_person)) if *hash == tool.hash => Accepted::Same {
+            by_person: *by_person,
+        },
+        Some(_) => Accepted::Other,
+    };
+    Case {
+        mode: observation.mode,
+        first_list_accepted: observation.first_list_accepted,
+        server: known.server,
+        accepted,
+        turned_down: known.turned_down.contains(id),
+    }
+}
+
+struct Observe {
+    observation: Arc<Observation>,
+    now_ms: i64,
+}
+
+impl Unit for Observe {
+    type Output = Vec<Observed>;
+
+    async fn run(&self, session: &mut dyn Session) -> Result<Vec<Observed>, StoreError> {
+        let known = load(session, &self.observation.server).await?;
+        let plan = plan(&self.observation, &known);
+        for step in &plan.steps {
+            self.perform(session, step).await?;
+        }
+        Ok(plan.observed)
+    }
+}
+
+impl Observe {
+    async fn perform(&self, session: &mut dyn Session, step: &Step) -> Result<(), StoreError> {
+        let server = &self.observation.server;
+        match step {
+            Step::Vet => vet(session, server, BY_RULE, self.now_ms).await,
+            Step::AskServer => {
+                let detail = format!("{} tools", self.observation.tools.len());
+                self.ask(session, Kind::Server, "", "", &detail).await
+            }
+            Step::Accept(place) => {
+                let tool = &self.observation.tools[*place];
+                let pin = Pin {
+                    server,
+                    tool: &tool.tool,
+                    hash: &tool.hash,
+                    definition: &tool.definition,
+                    by: BY_RULE,
+                    now_ms: self.now_ms,
+                };
+                pin.write(session).await
+            }
+            Step::Ask(place) => {
+                let tool = &self.observation.tools[*place];
+                self.ask(
+                    session,
+                    Kind::Tool,
+                    &tool.tool,
+                    &tool.hash,
+                    &tool.definition,
+                )
+                .await
+            }
+            Step::Expire(id) => session
+                .execute(
+                    "UPDATE approval SET state = 'expired', settled_ms = $2 WHERE id = $1",
+                    args![id, self.now_ms],
+                )
+                .await
+                .map(drop),
+        }
+    }
+
+    async fn ask(
+        &self,
+        session: &mut dyn Session,
+        kind: Kind,
+        tool: &str,
+        hash: &str,
+        detail: &str,
+    ) -> Result<(), StoreError> {
+        let server = &self.observation.server;
+        session
+            .execute(
+                "INSERT INTO approval (id, kind, server, tool, hash, detail, state, created_ms) \
+                 VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7) \
+                 ON CONFLICT (id) DO UPDATE SET state = 'pending', created_ms = excluded.created_ms, \
+                 settled_ms = NULL, settled_by = NULL",
+                args![
+                    request_id(kind, server, tool, hash),
+                    kind.as_str(),
+                    server,
+                    tool,
+                    hash,
+                    text::bounded(detail, DEFINITION_BYTES_MAX),
+                    self.now_ms
+                ],
+            )
+            .await
+            .map(drop)
+    }
+}
+
+/// What an observation would change, without changing it.
+struct Preview(Arc<Observation>);
+
+impl Unit for Preview {
+    type Output = Plan;
+
+    async fn run(&self, session: &mut dyn Session) -> Result<Plan, StoreError> {
+        let known = load(session, &self.0.server).await?;
+        Ok(plan(&self.0, &known))
+    }
+}
+
+/// A definition that is accepted.
+pub(super) struct Pin<'a> {
+    pub(super) server: &'a str,
+    pub(super) tool: &'a str,
+    pub(super) hash: &'a str,
+    pub(super) definition: &'a str,
+    pub(super) by: &'a str,
+    pub(super) now_ms: i64,
+}
+
+impl Pin<'_> {
+    pub(super) async fn write(&self, session: &mut dyn Session) -> Result<(), StoreError> {
+        session
+            .execute(
+                "INSERT INTO pin (server, tool, hash, definition, accepted_by, accepted_ms) \
+                 VALUES ($1, $2, $3, $4, $5, $6) \
+                 ON CONFLICT (server, tool) DO UPDATE SET hash = excluded.hash, \
+                 definition = excluded.definition, accepted_by = excluded.accepted_by, \
+                 accepted_ms = excluded.accepted_ms",
+                args![
+                    self.server,
+                    self.tool,
+                    self.hash,
+                    text::bounded(self.definition, DEFINITION_BYTES_MAX),
+                    self.by,
+                    self.now_ms
+                ],
+            )
+            .await
+            .map(drop)
+    }
+}
+
+/// Notes that a server's list is accepted.
+pub(super) async fn vet(
+    session: &mut dyn Session,
+    server: &str,
+    by: &str,
+    now_ms: i64,
+) -> Result<(), StoreError> {
+    session
+        .execute(
+            "INSERT INTO vetted_server (server, accepted_by, accepted_ms) VALUES ($1, $2, $3) \
+             ON CONFLICT (server) DO NOTHING",
+            args![server, by, now_ms],
+        )
+        .await
+        .map(drop)
+}
