@@ -1,4 +1,17 @@
 //! Writing: our own configuration, and our entry in other clients' files.
+//!
+//! A client's file is edited as text: what is not our entry keeps every byte, its comments, order,
+//! indentation and line ends. Each edit is read back before it counts; one that would change
+//! anything else is refused.
 
+pub mod client;
+mod document;
+mod flow;
+pub mod install;
+mod lines;
 pub mod own;
+mod splice;
+mod toml;
 mod yaml;
+
+pub use client::{Entry, ExportError};

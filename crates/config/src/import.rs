@@ -31,19 +31,23 @@ pub use file::{Imported, Skipped};
 
 use crate::node::Node;
 use crate::reader::{self, Format};
-use crate::surroundings::Surroundings;
+use crate::surroundings::{Os, Surroundings};
 use crate::text::Source;
 use file::File;
 
 /// Reads the text of a client's file.
 ///
-/// The format is the one that the file's name says, else the client's usual one.
+/// The format is the one that the file's name says, else the client's usual one. An empty file has
+/// no servers.
 pub fn read(
     client: &'static Client,
     source: &Arc<Source>,
     scope: Scope,
     surroundings: &Surroundings,
 ) -> Imported {
+    if source.text().trim().is_empty() {
+        return Imported::default();
+    }
     let format = Format::of(source.path()).unwrap_or(client.format);
     match reader::read(source, format) {
         Ok(tree) => read_tree(client, &tree, source, scope, surroundings),
@@ -71,4 +75,18 @@ pub fn read_tree(
         Family::Continue => continue_dev::read(&file, tree),
         Family::Custom => custom::read(&file, tree),
     }
+}
+
+/// Whether an entry of a client's file is Toolcrib itself.
+pub(crate) fn names_toolcrib(
+    client: &'static Client,
+    tree: &Node,
+    source: &Arc<Source>,
+    name: &str,
+) -> bool {
+    let nowhere = Surroundings::new(Os::current(), "", "", |_| None);
+    read_tree(client, tree, source, Scope::User, &nowhere)
+        .skipped
+        .iter()
+        .any(|skipped| skipped.name == name && skipped.reason == myself::REASON)
 }

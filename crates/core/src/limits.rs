@@ -14,6 +14,10 @@ pub const CONFIG_DIAGNOSTICS_MAX: usize = 100;
 pub const CONFIG_STRING_BYTES_MAX: usize = 1024 * 1024;
 /// Most files of one directory that are imported.
 pub const IMPORT_DIRECTORY_FILES_MAX: usize = 200;
+/// Longest that one call may be given.
+pub const CALL_TIMEOUT_MS_MAX: u64 = 24 * 60 * 60 * 1000;
+/// Longest that starting a server may be given.
+pub const START_TIMEOUT_MS_MAX: u64 = 60 * 60 * 1000;
 /// Longest name of a server.
 pub const SERVER_NAME_CHARS_MAX: usize = 128;
 /// Most bytes of all keys and strings of one configuration file once aliases and spreads are expanded.

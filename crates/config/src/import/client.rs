@@ -65,7 +65,8 @@ pub struct Client {
     pub windows: &'static [&'static str],
     /// Files in the working directory.
     pub project: &'static [&'static str],
-    /// The key that holds the servers; dots separate levels, the first that is there counts.
+    /// The key that holds the servers; dots separate levels, the first that is there counts, the last
+    /// is the usual one.
     pub roots: &'static [&'static str],
     /// The format of the files.
     pub format: Format,

@@ -71,7 +71,8 @@ fn server(
 ) -> Result<(Server, Vec<Diagnostic>), Refused> {
     let subject = format!("server \"{name}\"");
     let mut fields = Fields::of(file.source, subject.clone(), node, SHAPE)?;
-    let habits = Habits::of(file);
+    let mut habits = Habits::of(file);
+    habits.tools_are_names = false;
     let tools = fields.take(&["tools"]);
     let tools = match tools {
         Some(entry) => static_tools(file, &subject, &entry.value)?,

@@ -7,6 +7,7 @@ use super::disk;
 use super::file::{Imported, Skipped};
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::model::server::Server;
+use crate::reader;
 use crate::surroundings::Surroundings;
 
 /// What became of a file.
@@ -87,11 +88,17 @@ pub fn discover_client(client: &'static Client, surroundings: &Surroundings) -> 
         .user_paths(surroundings.os)
         .iter()
         .map(|p| (p, Scope::User));
-    let project = client.project.iter().map(|p| (p, Scope::Project));
+    // In the user's home directory, the files of the working directory are the user's own.
+    let here = if surroundings.cwd == surroundings.home {
+        Scope::User
+    } else {
+        Scope::Project
+    };
+    let project = client.project.iter().map(|p| (p, here));
     let mut found: Vec<Found> = Vec::new();
     for (written, scope) in user.chain(project) {
         for path in places(written, surroundings) {
-            // The home directory can be the working directory, and then a file has two names.
+            // In the home directory a file can have two places.
             if !found.iter().any(|f| f.path == path) {
                 found.push(look(client, &path, scope, surroundings));
             }
@@ -128,13 +135,13 @@ pub fn look(
         skipped: Vec::new(),
         diagnostics: Vec::new(),
     };
-    match disk::text(path) {
+    match reader::read_text(path, path) {
         Ok(None) => {}
         Ok(Some(source)) => {
             found.hash = Some(blake3::hash(source.text().as_bytes()).to_hex().to_string());
             found.take(super::read(client, &source, scope, surroundings));
         }
-        Err(finding) => found.take(Imported::broken(vec![finding])),
+        Err(finding) => found.take(Imported::broken(vec![*finding])),
     }
     found
 }

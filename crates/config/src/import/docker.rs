@@ -16,7 +16,7 @@ use super::map;
 use crate::diagnostic::Diagnostic;
 use crate::model::server::Server;
 use crate::node::{Entry, Node, Value};
-use crate::reader::{self, Format};
+use crate::reader;
 use crate::text::Source;
 
 /// A file that stands beside the list of enabled servers.
@@ -140,15 +140,8 @@ impl Toolkit {
 
 /// A file beside the registry.
 fn sheet(path: &Path, findings: &mut Vec<Diagnostic>) -> Option<Sheet> {
-    let source = match disk::text(path) {
-        Ok(source) => source?,
-        Err(finding) => {
-            findings.push(as_warning(finding));
-            return None;
-        }
-    };
-    match reader::read(&source, Format::of(path).unwrap_or(Format::Yaml)) {
-        Ok(tree) => Some(Sheet { source, tree }),
+    match reader::read_file_if_present(path, path) {
+        Ok(read) => read.map(|(source, tree)| Sheet { source, tree }),
         Err(broken) => {
             findings.extend(broken.into_iter().map(as_warning));
             None

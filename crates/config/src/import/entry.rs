@@ -4,6 +4,8 @@
 //! of every client. Where the same word means different things, the client's row in the table
 //! decides (placeholders, the unit of `timeout`) or the caller does ([`Habits`]).
 
+mod handling;
+
 use indexmap::IndexMap;
 
 use super::client::TimeUnit;
@@ -27,6 +29,8 @@ pub(crate) struct Habits {
     pub(crate) timeout: TimeUnit,
     /// Whether a bare `url` is the older transport, because another key means the newer one.
     pub(crate) url_is_sse: bool,
+    /// Whether `tools` names the tools to keep, rather than describing them.
+    pub(crate) tools_are_names: bool,
 }
 
 impl Habits {
@@ -37,17 +41,10 @@ impl Habits {
             header_dialect: file.client.dialect,
             timeout: file.client.timeout,
             url_is_sse: false,
+            tools_are_names: true,
         }
     }
 }
-
-/// Keys that say what may run without asking. Toolcrib's own policy decides that.
-const APPROVALS: &[&str] = &[
-    "alwaysAllow",
-    "autoApprove",
-    "trust",
-    "default_tools_approval_mode",
-];
 
 /// Keys of clients that change nothing about how a server is reached.
 const IGNORED: &[&str] = &[
@@ -120,16 +117,19 @@ pub(crate) fn read(
             }
         }
         (None, None, _) => {
-            return Err(fields.refuse(
-                format!("{} has neither a command nor a url", fields.subject()),
-                key_span,
-                "give it a `command` that starts it or the `url` where it listens",
-            ));
+            let help = match fields.misspelt(&["command", "url", "connection"]) {
+                Some((key, near)) => format!("did you mean `{near}` where it says `{key}`?"),
+                None => {
+                    "give it a `command` that starts it or the `url` where it listens".to_owned()
+                }
+            };
+            let message = format!("{} has neither a command nor a url", fields.subject());
+            return Err(fields.refuse(message, key_span, &help));
         }
     };
     let mut server = Server::new(name, transport, file.origin(key_span));
-    describe(&mut server, fields)?;
-    handle(&mut server, fields, habits)?;
+    handling::describe(&mut server, fields)?;
+    handling::handle(&mut server, fields, habits)?;
     Ok(server)
 }
 
@@ -365,142 +365,6 @@ fn remote(fields: &mut Fields<'_>, url: Template, habits: Habits) -> Result<Remo
         headers.insert(name.to_owned(), value.sensitive());
     }
     Ok(Remote { url, headers })
-}
-
-fn describe(server: &mut Server, fields: &mut Fields<'_>) -> Result<(), Refused> {
-    server.title = fields
-        .text(&["title", "display_name", "displayName", "name"])?
-        .filter(|title| !title.is_empty() && *title != server.name)
-        .map(str::to_owned);
-    server.description = fields
-        .text(&["description"])?
-        .filter(|text| !text.is_empty())
-        .map(str::to_owned);
-    Ok(())
-}
-
-fn handle(server: &mut Server, fields: &mut Fields<'_>, habits: Habits) -> Result<(), Refused> {
-    server.enabled =
-        !fields.flag(&["disabled"])?.unwrap_or(false) && fields.flag(&["enabled"])?.unwrap_or(true);
-    filters(server, fields)?;
-    timeouts(server, fields, habits)?;
-    if let Some(name) = fields.text(&["bearer_token_env_var"])? {
-        server.handling.bearer = Some(Template::variable(name).sensitive());
-    }
-    if let Some(entry) = fields.take(&["bearer_token"])
-        && let Some(text) = entry.value.as_str()
-    {
-        server.handling.bearer = Some(Template::literal(text).sensitive());
-    }
-    if let Some(entry) = fields.take(&["oauth", "auth"]) {
-        server.handling.oauth = match &entry.value.value {
-            Value::Bool(value) => *value,
-            Value::Map(entries) => !entries
-                .iter()
-                .any(|e| e.key == "enabled" && e.value.as_bool() == Some(false)),
-            Value::String(word) => word == "oauth",
-            _ => false,
-        };
-    }
-    for key in APPROVALS {
-        if let Some(entry) = fields.take(&[key]) {
-            let unused = matches!(&entry.value.value, Value::List(items) if items.is_empty())
-                || entry.value.as_bool() == Some(false);
-            if !unused {
-                not_taken_over(fields, entry);
-            }
-        }
-    }
-    Ok(())
-}
-
-fn not_taken_over(fields: &mut Fields<'_>, entry: &Entry) {
-    fields.remark(
-        Severity::Note,
-        format!("{}: `{}` is not taken over", fields.subject(), entry.key),
-        entry.key_span,
-        "Toolcrib's own policy says what runs without asking",
-    );
-}
-
-/// Which tools are kept.
-fn filters(server: &mut Server, fields: &mut Fields<'_>) -> Result<(), Refused> {
-    if let Some(tools) = fields.take(&["tools"])
-        && matches!(tools.value.value, Value::Map(_))
-    {
-        // Codex keeps approvals for single tools there.
-        not_taken_over(fields, tools);
-    } else if let Some(include) =
-        fields.texts(&["enabled_tools", "includeTools", "available_tools", "tools"])?
-    {
-        let names: Vec<String> = include.into_iter().map(|(name, _)| name).collect();
-        // Goose writes an empty list for "all"; Copilot writes "*".
-        if !names.iter().any(|name| name == "*") {
-            server.include_tools = names;
-        }
-    }
-    server.exclude_tools = fields
-        .texts(&["disabled_tools", "excludeTools", "disabledTools"])?
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
-    Ok(())
-}
-
-/// Seconds above which a number of seconds can only be milliseconds.
-const SECONDS_PLAUSIBLE_MAX: f64 = 3600.0;
-
-fn timeouts(server: &mut Server, fields: &mut Fields<'_>, habits: Habits) -> Result<(), Refused> {
-    let handling = &mut server.handling;
-    if let Some(entry) = fields.take(&["timeout"]) {
-        if let Value::Map(_) = entry.value.value {
-            let mut inner = Fields::of(
-                fields.source(),
-                format!("{}: `timeout`", fields.subject()),
-                &entry.value,
-                "",
-            )?;
-            handling.start_timeout_ms = inner.number(&["startup"])?.map(|n| milliseconds(n, 1.0));
-            handling.call_timeout_ms = inner.number(&["request"])?.map(|n| milliseconds(n, 1.0));
-        } else {
-            let number = fields.number(&["timeout"])?.unwrap_or_default();
-            let factor = match habits.timeout {
-                TimeUnit::Seconds if number <= SECONDS_PLAUSIBLE_MAX => 1000.0,
-                TimeUnit::Seconds => {
-                    fields.remark(
-                        Severity::Note,
-                        format!("{}: `timeout` is taken for milliseconds", fields.subject()),
-                        entry.value.span,
-                        "",
-                    );
-                    1.0
-                }
-                TimeUnit::Milliseconds => 1.0,
-            };
-            handling.call_timeout_ms = Some(milliseconds(number, factor));
-        }
-    }
-    let seconds = |n: Option<f64>| n.map(|n| milliseconds(n, 1000.0));
-    let plain = |n: Option<f64>| n.map(|n| milliseconds(n, 1.0));
-    let call = seconds(fields.number(&["tool_timeout_sec"])?);
-    let start = seconds(fields.number(&["startup_timeout_sec"])?).or(plain(fields.number(&[
-        "startup_timeout_ms",
-        "initTimeout",
-        "connectionTimeout",
-    ])?));
-    server.handling.call_timeout_ms = call.or(server.handling.call_timeout_ms);
-    server.handling.start_timeout_ms = start.or(server.handling.start_timeout_ms);
-    Ok(())
-}
-
-#[expect(
-    clippy::cast_possible_truncation,
-    clippy::cast_sign_loss,
-    reason = "the number is not negative, and a cast saturates"
-)]
-fn milliseconds(number: f64, factor: f64) -> u64 {
-    (number * factor).round() as u64
 }
 
 fn path(

@@ -95,6 +95,15 @@ impl<'a> Fields<'a> {
         }
     }
 
+    /// A key that nobody took and that looks like one of these, with the one it looks like.
+    pub(crate) fn misspelt(&self, keys: &[&'static str]) -> Option<(&'a str, &'static str)> {
+        self.entries
+            .iter()
+            .zip(&self.taken)
+            .filter(|(_, taken)| !**taken)
+            .find_map(|(entry, _)| Some((entry.key.as_str(), nearest(&entry.key, keys)?)))
+    }
+
     /// Reports something worth knowing that costs nothing.
     pub(crate) fn remark(&mut self, severity: Severity, message: String, span: Span, help: &str) {
         let mut finding = Diagnostic::new(severity, message).at(self.source, span);

@@ -1,10 +1,12 @@
 //! Files in which servers stand in a map of names under one key, which is most of them.
 
+use super::client::Family;
 use super::entry::{self, Habits};
 use super::fields::Fields;
 use super::file::{File, Imported, under};
 use crate::diagnostic::Diagnostic;
 use crate::node::{Entry, Node, Value};
+use crate::reader::Format;
 
 /// What an entry looks like, for messages.
 pub(crate) const SHAPE: &str = "write { \"command\": \"…\", \"args\": […] } or { \"url\": \"…\" }";
@@ -29,9 +31,20 @@ pub(crate) fn read_with(file: &File<'_>, tree: &Node, habits: Habits) -> Importe
     out
 }
 
+/// The key that a file like this one usually has.
+fn usual_root(file: &File<'_>) -> &'static str {
+    let roots = file.client.roots;
+    let is_yaml = Format::of(file.source.path()) == Some(Format::Yaml);
+    if file.client.family == Family::Docker && !is_yaml {
+        roots[0]
+    } else {
+        roots[roots.len() - 1]
+    }
+}
+
 /// The finding for a file whose outermost value is no map. An empty file is no finding.
 pub(crate) fn not_a_map(file: &File<'_>, tree: &Node) -> Option<Diagnostic> {
-    let root = file.client.roots[0];
+    let root = usual_root(file);
     match &tree.value {
         Value::Map(_) | Value::Null => None,
         other => Some(
@@ -97,7 +110,7 @@ fn misspelt_root(file: &File<'_>, tree: &Node) -> Option<Diagnostic> {
             .map(|c| c.to_ascii_lowercase())
             .collect()
     };
-    let wanted = file.client.roots[0];
+    let wanted = usual_root(file);
     let spellings = [
         plain(wanted),
         "mcpservers".to_owned(),

@@ -6,6 +6,9 @@ use crate::surroundings::Surroundings;
 /// The name of our program, package and image.
 const OURS: &str = "toolcrib";
 
+/// Why the entry is left out.
+pub(crate) const REASON: &str = "this is Toolcrib itself";
+
 /// Programs that fetch a package and run it.
 const RUNNERS: &[&str] = &[
     "npx", "npm", "pnpx", "pnpm", "yarn", "bunx", "bun", "deno", "uvx", "uv", "pipx", "volta",
@@ -74,7 +77,7 @@ pub(crate) fn recognise(server: &Server, surroundings: &Surroundings) -> Option<
             is_our_url(remote.url.exact().expose(), surroundings)
         }
     };
-    ours.then_some("this is Toolcrib itself")
+    ours.then_some(REASON)
 }
 
 /// The command line, a line given to a shell taken apart.

@@ -1,4 +1,10 @@
 //! Black-box tests of the configuration crate, one module per feature.
 
+#![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
+
+mod export;
+mod import;
+mod import_broken;
+mod import_home;
 mod readers;
 mod readers_hostile;

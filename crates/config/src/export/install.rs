@@ -1,0 +1,195 @@
+//! Our entry on the disk: written with a backup beside the file, and taken back.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use super::client::{EmptyRoot, Entry, ExportError, add_entry, has_root, remove_entry};
+use crate::import::Client;
+use crate::reader;
+
+/// What stands between a file's name and the time in the name of its backup.
+const BACKUP: &str = ".toolcrib-backup-";
+
+/// What writing did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Written {
+    /// The entry was there already, exactly so.
+    Unchanged,
+    /// The file was made.
+    Created,
+    /// The file was changed; its old content is in this file.
+    Changed(PathBuf),
+}
+
+/// What taking back did.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Undone {
+    /// There was nothing of ours.
+    Nothing,
+    /// The file has its old content again, every byte of it.
+    Restored,
+    /// The file was ours alone and is gone.
+    Deleted,
+    /// The file was changed since, so only our entry was taken out.
+    TakenOut,
+}
+
+/// Writes an entry into a client's file.
+///
+/// The old content goes into a file beside it, named after `time`, a UTC time such as
+/// `20260131T120000Z`. The file is replaced in one step, with its permissions; a link stays a link.
+pub fn install(
+    client: &'static Client,
+    path: &Path,
+    entry: &Entry,
+    time: &str,
+) -> Result<Written, ExportError> {
+    let path = &real(path);
+    let old = read(path)?;
+    let new = add_entry(client, path, old.as_deref(), entry)?;
+    let Some(old) = old else {
+        write(path, &new)?;
+        return Ok(Written::Created);
+    };
+    if new == old {
+        return Ok(Written::Unchanged);
+    }
+    let backup = free_backup(path, time);
+    fs::copy(path, &backup).map_err(|source| disk(&backup, source))?;
+    write(path, &new)?;
+    Ok(Written::Changed(backup))
+}
+
+/// Takes an entry out of a client's file again: back to the last backup where nothing else was
+/// changed since, else only what was put in.
+pub fn uninstall(
+    client: &'static Client,
+    path: &Path,
+    entry: &Entry,
+) -> Result<Undone, ExportError> {
+    let path = &real(path);
+    let Some(current) = read(path)? else {
+        return Ok(Undone::Nothing);
+    };
+    let Some(backup) = last_backup(path) else {
+        if add_entry(client, path, None, entry)? == current {
+            fs::remove_file(path).map_err(|source| disk(path, source))?;
+            return Ok(Undone::Deleted);
+        }
+        return take_out(client, path, &current, entry, EmptyRoot::Keep);
+    };
+    let old = read(&backup)?.unwrap_or_default();
+    let undone = if add_entry(client, path, Some(&old), entry)? == current {
+        write(path, &old)?;
+        Undone::Restored
+    } else {
+        // The key that holds the servers goes too where it was not there before.
+        let empty_root = if has_root(client, path, &old) {
+            EmptyRoot::Keep
+        } else {
+            EmptyRoot::Remove
+        };
+        take_out(client, path, &current, entry, empty_root)?
+    };
+    fs::remove_file(&backup).map_err(|source| disk(&backup, source))?;
+    Ok(undone)
+}
+
+fn take_out(
+    client: &'static Client,
+    path: &Path,
+    current: &str,
+    entry: &Entry,
+    empty_root: EmptyRoot,
+) -> Result<Undone, ExportError> {
+    let without = remove_entry(client, path, current, &entry.name, empty_root)?;
+    if without == current {
+        return Ok(Undone::Nothing);
+    }
+    write(path, &without)?;
+    Ok(Undone::TakenOut)
+}
+
+/// The file that a path leads to, links followed.
+fn real(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// The backups of a file, oldest first.
+pub fn backups(path: &Path) -> Vec<PathBuf> {
+    let Some((folder, name)) = path.parent().zip(path.file_name()) else {
+        return Vec::new();
+    };
+    let prefix = format!("{}{BACKUP}", name.to_string_lossy());
+    let mut found: Vec<PathBuf> = fs::read_dir(folder)
+        .into_iter()
+        .flatten()
+        .flatten()
+        .filter(|file| file.file_name().to_string_lossy().starts_with(&prefix))
+        .map(|file| file.path())
+        .collect();
+    found.sort();
+    found
+}
+
+fn last_backup(path: &Path) -> Option<PathBuf> {
+    backups(path).pop()
+}
+
+/// A name for a backup that no file has.
+fn free_backup(path: &Path, time: &str) -> PathBuf {
+    let time: String = time.chars().filter(char::is_ascii_alphanumeric).collect();
+    let mut name = path.as_os_str().to_owned();
+    name.push(BACKUP);
+    name.push(&time);
+    let mut candidate = PathBuf::from(&name);
+    let mut count = 1;
+    while candidate.exists() {
+        count += 1;
+        let mut next = name.clone();
+        next.push(format!("-{count}"));
+        candidate = next.into();
+    }
+    candidate
+}
+
+fn read(path: &Path) -> Result<Option<String>, ExportError> {
+    match fs::read(path) {
+        Ok(bytes) => String::from_utf8(bytes)
+            .map(Some)
+            .map_err(|_| ExportError::Broken {
+                path: path.to_owned(),
+                diagnostics: reader::read_text(path, path)
+                    .err()
+                    .map(|d| *d)
+                    .into_iter()
+                    .collect(),
+            }),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(source) => Err(disk(path, source)),
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), ExportError> {
+    let folder = path.parent().unwrap_or(Path::new("."));
+    let attempt = || -> std::io::Result<()> {
+        fs::create_dir_all(folder)?;
+        let mut file = tempfile::NamedTempFile::new_in(folder)?;
+        file.write_all(text.as_bytes())?;
+        if let Ok(old) = fs::metadata(path) {
+            file.as_file().set_permissions(old.permissions())?;
+        }
+        file.as_file().sync_all()?;
+        file.persist(path)?;
+        Ok(())
+    };
+    attempt().map_err(|source| disk(path, source))
+}
+
+fn disk(path: &Path, source: std::io::Error) -> ExportError {
+    ExportError::Disk {
+        path: path.to_owned(),
+        source,
+    }
+}
