@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Deserializer};
 use toolcrib_core::secret::{self, MASK, Secret};
 
 /// Which placeholder spellings a format has.
@@ -47,6 +49,62 @@ enum Part {
 pub struct Template {
     parts: Vec<Part>,
     sensitive: bool,
+}
+
+/// A [`Template`] whose literals are never shown: values of variables and headers, tokens.
+#[derive(Clone, PartialEq, Eq)]
+pub struct SecretTemplate(pub Template);
+
+impl fmt::Debug for SecretTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(&self.0, f)
+    }
+}
+
+impl<'de> Deserialize<'de> for Template {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text, Dialect::Own).map_err(serde::de::Error::custom)
+    }
+}
+
+impl<'de> Deserialize<'de> for SecretTemplate {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        Ok(Self(Template::deserialize(deserializer)?.sensitive()))
+    }
+}
+
+/// The schema formats by which the checker knows text with placeholders.
+pub const TEMPLATE_FORMAT: &str = "template";
+/// As [`TEMPLATE_FORMAT`], for values that are secret.
+pub const SECRET_TEMPLATE_FORMAT: &str = "secret-template";
+
+impl JsonSchema for Template {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Template".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": TEMPLATE_FORMAT })
+    }
+}
+
+impl JsonSchema for SecretTemplate {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "SecretTemplate".into()
+    }
+
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({ "type": "string", "format": SECRET_TEMPLATE_FORMAT })
+    }
 }
 
 /// A placeholder that cannot be read.

@@ -1,0 +1,75 @@
+//! Rules as files write them, compiled.
+
+use std::sync::Arc;
+
+use toolcrib_core::pattern::Pattern;
+use toolcrib_core::pattern::rules::{Layers, Rule, RuleSet, Strategy};
+
+use crate::file::ConfigFile;
+use crate::model::Server;
+use crate::model::rule::{RuleStrategy, ServerRule, ToolPattern, ToolRule};
+
+/// One layer for each file, the user's own first. Patterns that do not compile have been reported
+/// at their place; here they match nothing, so that the rest can still be looked at and every rule
+/// keeps its number.
+pub fn compile(files: &[Arc<ConfigFile>]) -> Layers {
+    let sets = files
+        .iter()
+        .rev()
+        .map(|file| rule_set(&file.settings.tool_rules, file.settings.rule_strategy));
+    Layers::new(sets.collect())
+}
+
+/// The rules of one of the files that [`compile`] was given.
+pub fn layer<'a>(
+    layers: &'a Layers,
+    files: &[Arc<ConfigFile>],
+    file: usize,
+) -> Option<&'a RuleSet> {
+    layers.sets().get(files.len().checked_sub(file + 1)?)
+}
+
+fn rule_set(rules: &[ToolRule], strategy: RuleStrategy) -> RuleSet {
+    let strategy = match strategy {
+        RuleStrategy::FirstMatch => Strategy::FirstMatch,
+        RuleStrategy::DenyOverrides => Strategy::DenyOverrides,
+    };
+    let rules = rules.iter().map(|rule| Rule {
+        pattern: usable(&rule.pattern),
+        server: rule.server.clone(),
+        enabled: rule.enabled,
+        tags: rule.tags.clone(),
+    });
+    RuleSet::compile(rules.collect(), strategy).unwrap_or_default()
+}
+
+/// The patterns that compile. Where none is left, one that matches nothing: an empty list would
+/// match everything.
+fn usable(patterns: &[ToolPattern]) -> Vec<String> {
+    let texts = patterns.iter().map(|p| p.0.clone());
+    let usable: Vec<String> = texts.filter(|p| Pattern::new(p).is_ok()).collect();
+    if usable.is_empty() && !patterns.is_empty() {
+        return vec!["!*".into()];
+    }
+    usable
+}
+
+/// Switches servers off as the rules over their names say, by the same reading as tool rules.
+pub fn apply_to_servers(rules: &[ServerRule], servers: &mut [Server]) {
+    let rules: Vec<Rule> = rules
+        .iter()
+        .map(|rule| Rule {
+            pattern: usable(&rule.pattern),
+            server: None,
+            enabled: Some(rule.enabled),
+            tags: Vec::new(),
+        })
+        .collect();
+    if rules.is_empty() {
+        return;
+    }
+    let set = RuleSet::compile(rules, Strategy::FirstMatch).unwrap_or_default();
+    for server in servers {
+        server.enabled &= set.verdict(&server.name, &server.name, &[]).enabled;
+    }
+}
