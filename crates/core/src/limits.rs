@@ -217,3 +217,7 @@ pub const VIOLATION_ALLOWED_CHARS_MAX: usize = 200;
 pub const VALIDATORS_MAX: usize = 4_096;
 /// Most values in all schemas whose compiled validators are kept.
 pub const VALIDATORS_NODES_MAX: usize = 1_000_000;
+/// How long a call may take unless configured.
+pub const CALL_TIMEOUT_MS_DEFAULT: u64 = 30_000;
+/// Longest time-out that a caller may ask for, where the configuration does not allow more.
+pub const CALL_TIMEOUT_MS_ASKED_MAX: u64 = 600_000;

@@ -88,12 +88,12 @@ pub struct State {
     /// thousandth-milliseconds.
     pub remainder: u64,
     /// When the bucket was last refilled, in milliseconds since the epoch.
-    pub at_ms: u64,
+    pub at_ms: i64,
 }
 
 impl State {
     /// A full bucket.
-    pub fn full(rate: Rate, now_ms: u64) -> Self {
+    pub fn full(rate: Rate, now_ms: i64) -> Self {
         Self {
             milli_tokens: rate.capacity_milli(),
             remainder: 0,
@@ -103,8 +103,8 @@ impl State {
 
     /// The bucket as it is at `now_ms`; a clock that went back refills nothing.
     #[must_use]
-    pub fn refilled(self, rate: Rate, now_ms: u64) -> Self {
-        let elapsed = u128::from(now_ms.saturating_sub(self.at_ms));
+    pub fn refilled(self, rate: Rate, now_ms: i64) -> Self {
+        let elapsed = u128::try_from(now_ms.saturating_sub(self.at_ms)).unwrap_or(0);
         let period = u128::from(rate.period_ms());
         let kept = u128::from(self.remainder).min(period - 1);
         let gained = elapsed * u128::from(rate.requests) * u128::from(TOKEN) + kept;
@@ -133,7 +133,7 @@ pub struct RetryAfter {
 
 /// Takes one token, or says when there will be one. A bucket seen for the first time (`None`) is
 /// full.
-pub fn take(state: Option<State>, rate: Rate, now_ms: u64) -> Result<State, RetryAfter> {
+pub fn take(state: Option<State>, rate: Rate, now_ms: i64) -> Result<State, RetryAfter> {
     let mut state = state
         .unwrap_or_else(|| State::full(rate, now_ms))
         .refilled(rate, now_ms);
@@ -149,6 +149,38 @@ pub fn take(state: Option<State>, rate: Rate, now_ms: u64) -> Result<State, Retr
         gain => u64::try_from(missing.div_ceil(gain)).ok(),
     };
     Err(RetryAfter { ms, state })
+}
+
+/// Takes one token from each bucket, or from none: then the longest wait of them counts.
+pub fn take_all(
+    buckets: &[(Option<State>, Rate)],
+    now_ms: i64,
+) -> Result<Vec<State>, RetryAfterAll> {
+    let mut taken = Vec::with_capacity(buckets.len());
+    let mut wait: Option<Option<u64>> = None;
+    for (state, rate) in buckets {
+        match take(*state, *rate, now_ms) {
+            Ok(state) => taken.push(state),
+            Err(refused) => {
+                wait = Some(match (wait, refused.ms) {
+                    (None, ms) => ms,
+                    (Some(Some(longest)), Some(ms)) => Some(longest.max(ms)),
+                    _ => None,
+                });
+            }
+        }
+    }
+    match wait {
+        None => Ok(taken),
+        Some(ms) => Err(RetryAfterAll { ms }),
+    }
+}
+
+/// At least one of several buckets has no token now; none was taken from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RetryAfterAll {
+    /// After how many milliseconds all will have one; `None` when one of them never will.
+    pub ms: Option<u64>,
 }
 
 #[cfg(test)]
@@ -197,7 +229,7 @@ mod tests {
     fn odd_rates_and_clocks_do_no_harm() {
         let none = Rate::per_second(0, 1);
         let spent = take(None, none, 1).unwrap();
-        assert_eq!(take(Some(spent), none, u64::MAX).unwrap_err().ms, None);
+        assert_eq!(take(Some(spent), none, i64::MAX).unwrap_err().ms, None);
         let zero_burst = Rate::per_second(1, 0);
         assert!(take(None, zero_burst, 0).is_ok());
         let period_zero = Rate {
@@ -210,9 +242,23 @@ mod tests {
         assert_eq!(spent.at_ms, 10_000);
         assert!(take(Some(spent), Rate::per_second(1, 1), 600).is_err());
         let huge = Rate::per_second(u32::MAX, u32::MAX);
-        assert!(take(Some(State::full(huge, 0)), huge, u64::MAX).is_ok());
+        assert!(take(Some(State::full(huge, 0)), huge, i64::MAX).is_ok());
         let smaller = State::full(huge, 0).refilled(Rate::default(), 0);
         assert_eq!(smaller.milli_tokens, 20_000);
+    }
+
+    #[test]
+    fn several_buckets_are_taken_from_together_or_not_at_all() {
+        let (fast, slow) = (Rate::per_second(10, 1), Rate::per_second(1, 1));
+        let fresh = take_all(&[(None, fast), (None, slow)], 0).unwrap();
+        let both = [(Some(fresh[0]), fast), (Some(fresh[1]), slow)];
+        assert_eq!(take_all(&both, 100).unwrap_err().ms, Some(900));
+        assert_eq!(take_all(&both, 1_000).unwrap().len(), 2);
+        let never = Rate::per_second(0, 1);
+        let spent = take(None, never, 0).unwrap();
+        let stuck = [(Some(spent), never), (Some(fresh[1]), slow)];
+        assert_eq!(take_all(&stuck, 0).unwrap_err().ms, None);
+        assert_eq!(take_all(&[], 0), Ok(Vec::new()));
     }
 
     #[test]
@@ -232,16 +278,16 @@ mod tests {
         #[test]
         fn no_window_lets_more_pass_than_burst_and_rate(
             requests in 1u32..50, per_seconds in 1u32..90, burst in 1u32..30,
-            steps in prop::collection::vec(0u64..5_000, 1..200),
+            steps in prop::collection::vec(0_i64..5_000, 1..200),
         ) {
             let rate = Rate { requests, per_seconds, burst: Some(burst) };
-            let (mut now, mut passed, mut state) = (0u64, 0u64, None);
+            let (mut now, mut passed, mut state) = (0_i64, 0_u64, None);
             for step in steps {
                 now += step;
                 match take(state, rate, now) {
                     Ok(next) => { passed += 1; state = Some(next); }
                     Err(refused) => {
-                        let wait = refused.ms.unwrap();
+                        let wait = i64::try_from(refused.ms.unwrap()).unwrap();
                         prop_assert!(wait > 0);
                         prop_assert!(take(Some(refused.state), rate, now + wait).is_ok());
                         prop_assert!(take(Some(refused.state), rate, now + wait - 1).is_err());
@@ -249,7 +295,7 @@ mod tests {
                     }
                 }
             }
-            let allowed = u64::from(burst) + now * u64::from(requests) / (u64::from(per_seconds) * 1_000);
+            let allowed = u64::from(burst) + now.unsigned_abs() * u64::from(requests) / (u64::from(per_seconds) * 1_000);
             prop_assert!(passed <= allowed, "{passed} > {allowed}");
         }
     }

@@ -6,3 +6,4 @@
 )]
 
 mod pattern;
+mod policy;
