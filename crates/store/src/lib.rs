@@ -7,6 +7,7 @@
 pub mod approval;
 pub mod audit;
 pub mod backend;
+pub mod cache;
 mod chain;
 pub mod counter;
 mod error;

@@ -6,6 +6,7 @@
 
 mod approval;
 mod audit;
+mod cache;
 mod fixture;
 mod idempotency;
 mod journal;
