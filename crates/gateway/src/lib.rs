@@ -1,5 +1,14 @@
 //! The gateway: engine, doors, command line and reload of the `toolcrib` binary.
 
+pub mod cli;
 pub mod control;
+pub mod failure;
+mod fault;
 pub mod finding;
+pub mod known;
+pub mod loader;
+pub mod process;
 pub mod reload;
+mod signals;
+pub mod telemetry;
+pub mod ui;

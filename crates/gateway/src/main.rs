@@ -1,3 +1,10 @@
 //! The `toolcrib` binary.
 
-fn main() {}
+use std::process::ExitCode;
+
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+fn main() -> ExitCode {
+    toolcrib::cli::main(std::env::args_os().collect())
+}

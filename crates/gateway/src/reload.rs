@@ -5,7 +5,7 @@
 //! [`watch`] when a file changed, by a signal, or over the control socket; requests are answered one
 //! after the other, each with the outcome of a load that began after it was made.
 
-pub mod difference;
+pub mod brief;
 #[cfg(test)]
 mod fixture;
 pub mod live;
@@ -16,7 +16,9 @@ pub mod watch;
 
 use std::path::PathBuf;
 
-pub use difference::Difference;
+use toolcrib_config::Difference;
+
+pub use brief::Brief;
 pub use live::{Generation, Live};
 pub use queue::Requests;
 pub use report::{Cause, Outcome, Refusal, Report};

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
+use toolcrib_config::Difference;
 
 use super::queue::{Queue, queue};
-use super::{Attempt, Difference, Live, Load, Refusal, Requests};
+use super::{Attempt, Live, Load, Refusal, Requests};
 
 /// The lines of all files that are there.
 pub(super) type Lines = Vec<(String, String)>;
@@ -46,10 +47,18 @@ impl Load for Files {
     }
 
     fn compare(&self, old: &Lines, new: &Lines) -> Difference {
-        Difference::of_servers(
-            old.iter().map(|(n, v)| (n.as_str(), v)),
-            new.iter().map(|(n, v)| (n.as_str(), v)),
-        )
+        let named = |lines: &Lines, name: &str| lines.iter().find(|(n, _)| n == name).cloned();
+        let mut difference = Difference::default();
+        for line in new {
+            match named(old, &line.0) {
+                None => difference.added.push(line.0.clone()),
+                Some(was) if was == *line => difference.unchanged += 1,
+                Some(_) => difference.changed.push(line.0.clone()),
+            }
+        }
+        let gone = old.iter().filter(|line| named(new, &line.0).is_none());
+        difference.removed = gone.map(|line| line.0.clone()).collect();
+        difference
     }
 }
 
@@ -72,6 +81,7 @@ pub(super) fn start<L: Load>(loader: L, watched: bool) -> Running<L> {
         tokio::spawn(super::watch::run(
             queue.files(),
             requests.clone(),
+            || true,
             ending.clone(),
         ));
     }

@@ -4,8 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use tokio::sync::watch;
-
-use super::Difference;
+use toolcrib_config::Difference;
 
 /// A configuration and its place in the sequence.
 #[derive(Debug)]

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::limits;
 
-use super::{Attempt, Cause, Live, Load, Outcome, Refusal, Report};
+use super::{Attempt, Brief, Cause, Live, Load, Outcome, Refusal, Report};
 
 /// Where reloads are asked for. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -167,7 +167,7 @@ pub fn load_and_replace<L: Load>(loader: &L, live: &Live<L::Config>) -> (Outcome
             if difference.is_empty() {
                 Outcome::Unchanged
             } else {
-                let brief = difference.brief();
+                let brief = Brief::from(&difference);
                 live.replace(config, difference);
                 Outcome::Applied { difference: brief }
             }

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::difference::Brief;
+use super::Brief;
 use crate::finding::Finding;
 
 /// Why a reload was tried.

@@ -19,10 +19,12 @@ use toolcrib_core::limits;
 use super::stamp::{DirectoryId, Stamp, directories};
 use super::{Cause, Requests};
 
-/// Asks for a reload whenever one of the files changed, until the token is cancelled.
+/// Asks for a reload whenever one of the files changed, until the token is cancelled. While
+/// `switched_on` says no, changes are passed over.
 pub async fn run(
     mut files: watch::Receiver<Vec<PathBuf>>,
     requests: Requests,
+    switched_on: impl Fn() -> bool,
     ending: CancellationToken,
 ) {
     let woken = Arc::new(Notify::new());
@@ -38,7 +40,9 @@ pub async fn run(
             return;
         };
         lookout = back;
-        if let Some(cause) = change {
+        if let Some(cause) = change
+            && switched_on()
+        {
             requests.ask(cause);
         }
         tokio::select! {

@@ -4,7 +4,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use proptest::prelude::*;
 
 use super::*;
-use crate::reload::Difference;
+use toolcrib_config::Difference;
+
 use crate::reload::fixture::{Files, start};
 
 #[tokio::test]
@@ -97,7 +98,10 @@ impl Load for Arc<Disk> {
     }
 
     fn compare(&self, old: &Vec<u64>, new: &Vec<u64>) -> Difference {
-        Difference::of_servers([("all", old)], [("all", new)])
+        Difference {
+            settings: old != new,
+            ..Difference::default()
+        }
     }
 }
 

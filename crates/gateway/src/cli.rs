@@ -1,0 +1,243 @@
+//! The command line: what can be asked, and how the answer and the exit code come about.
+//!
+//! Every command is a file of its own under this one. It gets a [`Context`] and gives a
+//! [`Failure`] where it fails; nothing here ends the process.
+
+use std::ffi::OsString;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+
+use clap::{Args, Parser, Subcommand};
+use toolcrib_config::places::Places;
+use toolcrib_config::surroundings::{Os, Surroundings};
+use toolcrib_core::Code;
+
+use crate::control::Place;
+use crate::failure::{Failure, exit};
+use crate::fault;
+use crate::loader::Loader;
+use crate::telemetry;
+use crate::ui::{Color, Ui};
+
+pub mod config;
+pub mod export;
+pub mod import;
+pub mod rules;
+mod running;
+pub mod serve;
+mod shown;
+mod status;
+pub mod trust;
+mod usage;
+
+/// All MCP servers and REST APIs behind five small tools.
+#[derive(Debug, Parser)]
+#[command(name = "toolcrib", version, propagate_version = true)]
+pub struct Cli {
+    /// What holds for every command.
+    #[command(flatten)]
+    pub options: Options,
+    /// The command.
+    #[command(subcommand)]
+    pub command: Command,
+}
+
+const CONFIG_HELP: &str =
+    "Use this configuration file instead of searching for one [env: TOOLCRIB_CONFIG]";
+const VERBOSE_HELP: &str = "Log more; twice for everything [env: TOOLCRIB_LOG]";
+
+/// What holds for every command.
+#[derive(Clone, Debug, Default, Args)]
+#[command(next_help_heading = "Global options")]
+pub struct Options {
+    /// Use this configuration file instead of searching for one [env: `TOOLCRIB_CONFIG`]
+    #[arg(long, global = true, value_name = "PATH", help = CONFIG_HELP)]
+    pub config: Option<PathBuf>,
+    /// Print JSON on standard output and nothing else
+    #[arg(long, global = true)]
+    pub json: bool,
+    /// When to use colours
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "WHEN",
+        default_value = "auto"
+    )]
+    pub color: Color,
+    /// Log more; twice for everything [env: `TOOLCRIB_LOG`]
+    #[arg(short, long, global = true, action = clap::ArgAction::Count, help = VERBOSE_HELP)]
+    pub verbose: u8,
+    /// How the log on standard error is written
+    #[arg(
+        long,
+        global = true,
+        value_enum,
+        value_name = "FORMAT",
+        default_value = "text"
+    )]
+    pub log_format: telemetry::Format,
+}
+
+/// The commands; each stands at the top level and below `mcp`.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// A command at the top level.
+    #[command(flatten)]
+    Direct(Direct),
+    /// The same commands under the name that the documents use
+    #[command(subcommand)]
+    Mcp(Direct),
+}
+
+/// The commands.
+#[derive(Debug, Subcommand)]
+pub enum Direct {
+    /// Show, check and reload the configuration
+    Config(config::Config),
+    /// Show the servers that other clients have, and write them into a configuration
+    Import(import::Import),
+    /// Put Toolcrib into a client's configuration
+    Export(export::Export),
+    /// Let the configuration files of a working directory be used, as they are now
+    Trust(trust::Trust),
+    /// Find out why a tool is on or off
+    Rules(rules::Rules),
+    /// Run in the foreground until asked to end
+    Serve(serve::Serve),
+    /// Show the running processes
+    Status,
+}
+
+/// What a command works with.
+pub struct Context {
+    /// Where it writes.
+    pub ui: Ui,
+    /// What was asked for on the command line.
+    pub options: Options,
+    /// Where it runs.
+    pub surroundings: Surroundings,
+}
+
+impl Context {
+    /// The configuration file that `--config` or `TOOLCRIB_CONFIG` names, made absolute.
+    pub fn explicit_config(&self) -> Option<PathBuf> {
+        let named = self
+            .options
+            .config
+            .clone()
+            .or_else(|| self.surroundings.var("TOOLCRIB_CONFIG").map(PathBuf::from))?;
+        let path = self.surroundings.cwd.join(named);
+        // The same file under one name, however it was written; what it links to is not its name.
+        match (path.parent().map(Path::canonicalize), path.file_name()) {
+            (Some(Ok(parent)), Some(name)) => Some(parent.join(name)),
+            _ => Some(path),
+        }
+    }
+
+    /// What reads the configuration.
+    pub fn loader(&self) -> Loader {
+        Loader::new(self.surroundings.clone(), self.explicit_config())
+    }
+
+    /// Where control sockets are.
+    pub fn control_place(&self) -> Place {
+        let data = Places::of(&self.surroundings).data;
+        Place::of(
+            &|name| self.surroundings.var(name),
+            Some(&data),
+            &std::env::temp_dir(),
+        )
+    }
+
+    /// Starts the log.
+    fn start_log(&mut self, usual: telemetry::Level) {
+        let complaint = telemetry::start(&telemetry::Settings {
+            format: self.options.log_format,
+            filter: self.surroundings.var("TOOLCRIB_LOG"),
+            verbose: self.options.verbose,
+            usual,
+            color: self.ui.colors_errors(),
+        });
+        if let Some(complaint) = complaint {
+            self.ui.note(complaint);
+        }
+    }
+}
+
+/// Runs the program and gives its exit code.
+pub fn main(arguments: Vec<OsString>) -> ExitCode {
+    ExitCode::from(fault::guard(|| run(arguments)).unwrap_or(exit::FAULT))
+}
+
+fn run(arguments: Vec<OsString>) -> u8 {
+    let json = usage::asks_for_json(&arguments);
+    let cli = match Cli::try_parse_from(arguments) {
+        Ok(cli) => cli,
+        Err(error) => return usage::explain(&error, json),
+    };
+    let mut ui = Ui::standard(cli.options.color, cli.options.json);
+    let surroundings = match here() {
+        Ok(surroundings) => surroundings,
+        Err(failure) => return conclude(&mut ui, Err(failure)),
+    };
+    let mut context = Context {
+        ui,
+        options: cli.options,
+        surroundings,
+    };
+    let (Command::Direct(command) | Command::Mcp(command)) = cli.command;
+    let outcome = dispatch(command, &mut context);
+    conclude(&mut context.ui, outcome)
+}
+
+fn dispatch(command: Direct, context: &mut Context) -> Result<(), Failure> {
+    context.start_log(match command {
+        Direct::Serve(_) => telemetry::Level::Info,
+        _ => telemetry::Level::Warn,
+    });
+    match command {
+        Direct::Config(command) => command.run(context),
+        Direct::Import(command) => command.run(context),
+        Direct::Export(command) => command.run(context),
+        Direct::Trust(command) => command.run(context),
+        Direct::Rules(command) => command.run(context),
+        Direct::Serve(command) => command.run(context),
+        Direct::Status => status::run(context),
+    }
+}
+
+/// Shows a failure, writes out what is left, and gives the exit code.
+fn conclude(ui: &mut Ui, outcome: Result<(), Failure>) -> u8 {
+    let code = match outcome {
+        Ok(()) => exit::OK,
+        Err(failure) => {
+            ui.failure(&failure);
+            failure.exit
+        }
+    };
+    match ui.finish() {
+        Ok(()) => code,
+        Err(error) => {
+            ui.failure(&Failure::new(
+                Code::ToolExecutionError,
+                format!("the output cannot be written: {error}"),
+            ));
+            exit::FAILED
+        }
+    }
+}
+
+/// Where this process runs.
+fn here() -> Result<Surroundings, Failure> {
+    let home = std::env::home_dir().filter(|home| home.is_absolute());
+    let home =
+        home.ok_or_else(|| Failure::configuration("there is no home directory; set HOME to one"))?;
+    let cwd = std::env::current_dir().map_err(|error| {
+        Failure::configuration(format!(
+            "the working directory cannot be used: {error}; change to another one"
+        ))
+    })?;
+    let variable = |name: &str| std::env::var(name).ok();
+    Ok(Surroundings::new(Os::current(), home, cwd, variable))
+}

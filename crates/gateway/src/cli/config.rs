@@ -1,0 +1,42 @@
+//! `toolcrib config`: what is configured, whether it is right, and reading it again.
+
+use clap::{Args, Subcommand};
+
+use super::Context;
+use crate::failure::Failure;
+
+mod reload;
+mod show;
+mod sources;
+mod validate;
+
+/// Show, check and reload the configuration
+#[derive(Debug, Args)]
+pub struct Config {
+    #[command(subcommand)]
+    command: ConfigCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ConfigCommand {
+    /// Display the current configuration
+    Show,
+    /// Check the configuration and report everything that is wrong or doubtful
+    Validate,
+    /// List where the configuration comes from
+    Sources(sources::Sources),
+    /// Make running processes read the configuration again
+    Reload(reload::Reload),
+}
+
+impl Config {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        match self.command {
+            ConfigCommand::Show => show::run(context),
+            ConfigCommand::Validate => validate::run(context),
+            ConfigCommand::Sources(command) => command.run(context),
+            ConfigCommand::Reload(command) => command.run(context),
+        }
+    }
+}

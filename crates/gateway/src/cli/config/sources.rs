@@ -1,0 +1,108 @@
+//! `toolcrib config sources`: where the configuration comes from.
+
+use clap::Args;
+use serde_json::{Value, json};
+use toolcrib_config::load::{SourceReport, SourceState, candidates};
+
+use super::show::source_line;
+use crate::cli::Context;
+use crate::failure::Failure;
+use crate::ui::{Line, Tone};
+
+/// List where the configuration comes from
+#[derive(Debug, Args)]
+pub(super) struct Sources {
+    /// Show also the places where nothing was found
+    #[arg(long)]
+    all: bool,
+}
+
+impl Sources {
+    /// Runs the command.
+    pub(super) fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let (config, diagnostics) = context.loader().inspect()?;
+        let searched: Vec<_> = if context.explicit_config().is_some() {
+            Vec::new()
+        } else {
+            candidates::all(&context.surroundings, &config.places)
+        };
+        if context.ui.is_json() {
+            let searched: Vec<_> = searched
+                .iter()
+                .map(|c| json!({ "path": c.path, "exists": c.path.exists() }))
+                .collect();
+            context.ui.json(&json!({
+                "config": config.path,
+                "searched": searched,
+                "sources": config.sources.iter().map(source_json).collect::<Vec<_>>(),
+            }));
+            return Ok(());
+        }
+        let used = config.path.as_deref();
+        match used {
+            Some(path) => {
+                let path = context.surroundings.display(path);
+                context.ui.line(format!("Configuration: {path}"));
+            }
+            None => context.ui.line("Configuration: none; the defaults hold"),
+        }
+        for candidate in &searched {
+            let there = candidate.path.exists();
+            if Some(candidate.path.as_path()) == used || !(there || self.all) {
+                continue;
+            }
+            let path = context.surroundings.display(&candidate.path);
+            let why = if there { "not used" } else { "not found" };
+            context.ui.line(
+                Line::new()
+                    .text("  ")
+                    .mark(false)
+                    .text(format_args!(" {path}"))
+                    .tone(Tone::Dim, format_args!(" - {why}")),
+            );
+        }
+        context.ui.gap();
+        let shown: Vec<&SourceReport> = config
+            .sources
+            .iter()
+            .filter(|s| self.all || !s.automatic || s.state != SourceState::NotFound)
+            .collect();
+        context.ui.line(format!("Sources ({}):", shown.len()));
+        for source in shown {
+            let line = source_line(source);
+            context.ui.line(match source.state {
+                SourceState::Read(1) => line.tone(Tone::Dim, " - 1 server"),
+                SourceState::Read(n) => line.tone(Tone::Dim, format_args!(" - {n} servers")),
+                _ => line,
+            });
+            for skipped in &source.skipped {
+                context.ui.line(Line::new().text(format_args!(
+                    "      {} skipped: {}",
+                    skipped.name, skipped.reason
+                )));
+            }
+        }
+        for diagnostic in &diagnostics {
+            context.ui.finding(&diagnostic.into());
+        }
+        Ok(())
+    }
+}
+
+/// One source as JSON.
+pub(super) fn source_json(source: &SourceReport) -> Value {
+    let (state, servers) = match source.state {
+        SourceState::Read(servers) => ("read", servers),
+        SourceState::NotFound => ("not-found", 0),
+        SourceState::Broken => ("broken", 0),
+        SourceState::Untrusted => ("untrusted", 0),
+    };
+    json!({
+        "type": source.kind,
+        "path": source.path,
+        "state": state,
+        "servers": servers,
+        "automatic": source.automatic,
+        "skipped": source.skipped.iter().map(|s| json!({ "name": s.name, "reason": s.reason })).collect::<Vec<_>>(),
+    })
+}

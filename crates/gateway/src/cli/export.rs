@@ -1,0 +1,180 @@
+//! `toolcrib export`: puts Toolcrib's own entry into a client's file, and takes it out again.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use toolcrib_config::export::client::{Entry, ExportError, add_entry, target};
+use toolcrib_config::export::install::{Undone, Written, install, uninstall};
+use toolcrib_config::import::{CLIENTS, Client};
+use toolcrib_core::nearest;
+
+use super::Context;
+use crate::failure::Failure;
+use crate::finding::Finding;
+use crate::ui::Line;
+
+/// Put Toolcrib into a client's configuration
+#[derive(Debug, Args)]
+pub struct Export {
+    /// The client
+    #[arg(long, value_name = "CLIENT")]
+    to: String,
+    /// Write nothing; print the entry and the file it would go into
+    #[arg(long, conflicts_with = "undo")]
+    dry_run: bool,
+    /// Take the entry out again
+    #[arg(long)]
+    undo: bool,
+    /// The client's file of the working directory instead of the user's
+    #[arg(long)]
+    project: bool,
+}
+
+impl Export {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let client = client(&self.to)?;
+        let path = target(client, &context.surroundings, self.project)
+            .ok_or_else(|| refused(&ExportError::Unsupported(client.title)))?;
+        let entry = entry(context, client)?;
+        if self.undo {
+            undo(context, client, &path, &entry)
+        } else if self.dry_run {
+            preview(context, client, &path, &entry)
+        } else {
+            write(context, client, &path, &entry)
+        }
+    }
+}
+
+fn client(id: &str) -> Result<&'static Client, Failure> {
+    Client::by_id(id).ok_or_else(|| {
+        let ids = CLIENTS.iter().map(|client| client.id);
+        let near = nearest::nearest(id, ids.clone(), 1);
+        let known: Vec<&str> = ids.collect();
+        Failure::usage(match near.first() {
+            Some(near) => format!("{id} is no known client; did you mean {near}?"),
+            None => format!("{id} is no known client; known are {}", known.join(", ")),
+        })
+    })
+}
+
+/// Our entry: this program by its full path, because a client started from a menu has another PATH.
+fn entry(context: &Context, client: &'static Client) -> Result<Entry, Failure> {
+    let program = std::env::current_exe().map_err(|error| {
+        Failure::configuration(format!("the path of this program is not known: {error}"))
+    })?;
+    let mut entry = Entry::own(client, program.display().to_string());
+    if let Some(config) = context.explicit_config() {
+        entry
+            .args
+            .extend(["--config".to_owned(), config.display().to_string()]);
+    }
+    Ok(entry)
+}
+
+fn refused(error: &ExportError) -> Failure {
+    let diagnostics = match error {
+        ExportError::Broken { diagnostics, .. } => diagnostics.iter().map(Finding::from).collect(),
+        _ => Vec::new(),
+    };
+    Failure::configuration(error.to_string()).because(diagnostics)
+}
+
+fn write(
+    context: &mut Context,
+    client: &'static Client,
+    path: &Path,
+    entry: &Entry,
+) -> Result<(), Failure> {
+    let time = jiff::Timestamp::now()
+        .strftime("%Y%m%dT%H%M%SZ")
+        .to_string();
+    let written = install(client, path, entry, &time).map_err(|error| refused(&error))?;
+    let shown = context.surroundings.display(path);
+    let (state, backup): (&str, Option<&PathBuf>) = match &written {
+        Written::Unchanged => ("unchanged", None),
+        Written::Created => ("created", None),
+        Written::Changed(backup) => ("changed", Some(backup)),
+    };
+    if context.ui.is_json() {
+        context.ui.json(&json!({
+            "client": client.id,
+            "file": path,
+            "outcome": state,
+            "backup": backup,
+        }));
+        return Ok(());
+    }
+    let told = match &written {
+        Written::Unchanged => format!(" {shown} has the entry already"),
+        Written::Created => format!(" {shown} was made with the entry"),
+        Written::Changed(backup) => {
+            let backup = context.surroundings.display(backup);
+            format!(" {shown} has the entry now; what it was is in {backup}")
+        }
+    };
+    context.ui.line(Line::new().mark(true).text(told));
+    if written != Written::Unchanged {
+        let title = client.title;
+        context.ui.note(format!("Restart {title} to use it."));
+    }
+    Ok(())
+}
+
+fn preview(
+    context: &mut Context,
+    client: &'static Client,
+    path: &Path,
+    entry: &Entry,
+) -> Result<(), Failure> {
+    // Trying it on the file as it is shows whether it can be done; the file may hold secrets of
+    // others, so only our own entry is printed.
+    let text = std::fs::read_to_string(path).ok();
+    add_entry(client, path, text.as_deref(), entry).map_err(|error| refused(&error))?;
+    let alone = add_entry(client, path, None, entry).map_err(|error| refused(&error))?;
+    if context.ui.is_json() {
+        context.ui.json(&json!({
+            "client": client.id,
+            "file": path,
+            "outcome": "dry-run",
+            "text": alone,
+        }));
+        return Ok(());
+    }
+    let shown = context.surroundings.display(path);
+    context.ui.line(format!("{shown} would get this entry:"));
+    context.ui.gap();
+    for line in alone.lines() {
+        context.ui.line(line);
+    }
+    Ok(())
+}
+
+fn undo(
+    context: &mut Context,
+    client: &'static Client,
+    path: &Path,
+    entry: &Entry,
+) -> Result<(), Failure> {
+    let undone = uninstall(client, path, entry).map_err(|error| refused(&error))?;
+    let shown = context.surroundings.display(path);
+    let (state, told) = match undone {
+        Undone::Nothing => ("unchanged", format!("{shown} has no entry of Toolcrib.")),
+        Undone::Restored => ("restored", format!("{shown} is as it was before.")),
+        Undone::Deleted => ("deleted", format!("{shown} held nothing else and is gone.")),
+        Undone::TakenOut => (
+            "taken-out",
+            format!("The entry is out of {shown}; what changed since then is kept."),
+        ),
+    };
+    if context.ui.is_json() {
+        context
+            .ui
+            .json(&json!({ "client": client.id, "file": path, "outcome": state }));
+    } else {
+        context.ui.line(told);
+    }
+    Ok(())
+}

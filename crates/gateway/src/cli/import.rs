@@ -1,0 +1,196 @@
+//! `toolcrib import`: what other clients have, shown and written down.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use serde_json::json;
+use toolcrib_config::Severity;
+use toolcrib_config::export::own;
+use toolcrib_config::import::discover::{self, Found, State};
+use toolcrib_config::import::{CLIENTS, Client, Discovery, Scope};
+use toolcrib_config::merge::{self, Merged};
+use toolcrib_config::places::Places;
+use toolcrib_config::trust::{Trust, TrustStore, write_private};
+
+use super::Context;
+use crate::failure::Failure;
+use crate::finding::Finding;
+use crate::loader::{Loader, trust_record};
+use crate::ui::Line;
+
+mod inventory;
+mod origin;
+
+use inventory::Inventory;
+
+/// Show the servers that other clients have, and write them into a configuration
+#[derive(Debug, Args)]
+pub struct Import {
+    /// Only this client's files, or only this file
+    #[arg(long, value_name = "CLIENT|FILE")]
+    from: Option<String>,
+    /// Write nothing; print what would be written
+    #[arg(long, conflicts_with = "write")]
+    dry_run: bool,
+    /// Write the configuration
+    #[arg(long)]
+    write: bool,
+    /// Replace a configuration that is there already; a backup stays beside it
+    #[arg(long, requires = "write")]
+    replace: bool,
+}
+
+impl Import {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let discovery = self.discover(context)?;
+        let mut merged = merge::merge(discovery.servers().cloned());
+        let waiting = inventory::switch_off_unset(&mut merged.servers, &context.surroundings);
+        let inventory = Inventory::of(&discovery, &merged, &waiting);
+        let target = context.explicit_config().unwrap_or_else(|| {
+            Places::of(&context.surroundings)
+                .config
+                .join("toolcrib.yaml")
+        });
+        let text = own::to_yaml(&merged.servers, HEADER);
+        let written = if self.write {
+            write(context, &target, &text, self.replace)?;
+            Some(&target)
+        } else {
+            None
+        };
+        if context.ui.is_json() {
+            context.ui.json(&json!({
+                "servers": inventory.servers(),
+                "skipped": inventory.skipped(),
+                "files": inventory.files(),
+                "plainSecrets": own::plain_secrets(&merged.servers),
+                "written": written,
+                "text": self.dry_run.then(|| text.clone()),
+            }));
+            return Ok(());
+        }
+        inventory.show(context);
+        findings(context, &discovery);
+        secrets(context, &merged);
+        conclude(context, &merged, &target, written.is_some());
+        if self.dry_run {
+            context.ui.gap();
+            for line in text.lines() {
+                context.ui.line(line);
+            }
+        }
+        Ok(())
+    }
+
+    /// What the files hold that were asked for.
+    fn discover(&self, context: &Context) -> Result<Discovery, Failure> {
+        let surroundings = &context.surroundings;
+        let mut discovery = match self.from.as_deref() {
+            None => discover::discover(surroundings),
+            Some(from) => match Client::by_id(from) {
+                Some(client) => Discovery {
+                    files: discover::discover_client(client, surroundings),
+                },
+                None => Discovery {
+                    files: vec![named(context, from)?],
+                },
+            },
+        };
+        let store = TrustStore::open(trust_record(surroundings))?;
+        discovery.trust(|path, hash| store.state_of_hash(path, hash) == Trust::Trusted);
+        Ok(discovery)
+    }
+}
+
+/// The comment at the top of what is written.
+const HEADER: &str = "Written by `toolcrib import`. `toolcrib config validate` checks it.";
+
+/// A file that the user named, read in the format that it has.
+fn named(context: &Context, from: &str) -> Result<Found, Failure> {
+    let surroundings = &context.surroundings;
+    let path = surroundings
+        .resolve(from)
+        .filter(|path| path.exists())
+        .ok_or_else(|| {
+            let ids: Vec<&str> = CLIENTS.iter().map(|client| client.id).collect();
+            Failure::usage(format!(
+                "{from} is neither a file nor a client; known are {}",
+                ids.join(", ")
+            ))
+        })?;
+    let client = origin::client_of(&path, surroundings);
+    let found = discover::look(client, &path, Scope::User, surroundings);
+    if found.state == State::Broken {
+        let findings = found.diagnostics.iter().map(Finding::from).collect();
+        let path = surroundings.display(&path);
+        return Err(Failure::configuration(format!("{path} cannot be imported")).because(findings));
+    }
+    Ok(found)
+}
+
+/// Writes the file for the user alone, and makes sure that it loads.
+fn write(context: &Context, target: &Path, text: &str, replace: bool) -> Result<(), Failure> {
+    let shown = context.surroundings.display(target);
+    let failed = |error: std::io::Error| {
+        Failure::configuration(format!("{shown} cannot be written: {error}"))
+    };
+    if target.exists() {
+        if !replace {
+            return Err(Failure::configuration(format!(
+                "{shown} is there already; add --replace to replace it, or --dry-run to see what to add to it"
+            )));
+        }
+        std::fs::copy(target, backup(target)).map_err(failed)?;
+    }
+    write_private(target, text.as_bytes()).map_err(failed)?;
+    let loader = Loader::new(context.surroundings.clone(), Some(target.to_owned()));
+    loader.config().map(drop).map_err(|failure| Failure {
+        message: format!("{shown} was written and does not load; this is a bug, please report it"),
+        ..failure
+    })
+}
+
+fn backup(target: &Path) -> PathBuf {
+    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+    let mut name = target.as_os_str().to_owned();
+    name.push(format!(".toolcrib-backup-{time}"));
+    PathBuf::from(name)
+}
+
+/// What was found out about the files, beside their servers.
+fn findings(context: &mut Context, discovery: &Discovery) {
+    for file in &discovery.files {
+        for diagnostic in &file.diagnostics {
+            if diagnostic.severity != Severity::Note {
+                context.ui.finding(&diagnostic.into());
+            }
+        }
+    }
+}
+
+fn secrets(context: &mut Context, merged: &Merged) {
+    for place in own::plain_secrets(&merged.servers) {
+        context.ui.note(format!(
+            "{place} is a secret in plain text; put it into the environment and write ${{NAME}}"
+        ));
+    }
+}
+
+fn conclude(context: &mut Context, merged: &Merged, target: &Path, written: bool) {
+    let path = context.surroundings.display(target);
+    let count = match merged.servers.len() {
+        1 => "1 server".to_owned(),
+        n => format!("{n} servers"),
+    };
+    context.ui.gap();
+    context.ui.line(if written {
+        Line::new()
+            .mark(true)
+            .text(format_args!(" {count} written to {path}"))
+    } else {
+        Line::from(format!(
+            "{count} found; `toolcrib import --write` writes them to {path}"
+        ))
+    });
+}

@@ -1,0 +1,112 @@
+//! `toolcrib status`: the running processes.
+
+use serde::Serialize;
+use serde_json::json;
+
+use super::{Context, running};
+use crate::control::client::{AskError, ask_all};
+use crate::control::protocol::{Counts, Op, Status};
+use crate::failure::Failure;
+use crate::reload::Outcome;
+use crate::ui::Table;
+
+/// One process as it is shown.
+#[derive(Debug, Serialize)]
+struct Shown {
+    #[serde(flatten)]
+    status: Status,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    counts: Option<Counts>,
+}
+
+/// Runs the command.
+pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
+    let runtime = running::runtime()?;
+    let place = context.control_place();
+    let (statuses, counts) = runtime.block_on(async {
+        let processes = running::all(&place).await;
+        tokio::join!(
+            ask_all::<Status>(processes.clone(), Op::Status),
+            ask_all::<Counts>(processes, Op::Counts),
+        )
+    });
+    let mut shown = Vec::new();
+    let mut silent: Vec<AskError> = Vec::new();
+    for ((_, status), (_, counts)) in statuses.into_iter().zip(counts) {
+        match status {
+            Ok(status) => shown.push(Shown {
+                status,
+                counts: counts.ok(),
+            }),
+            Err(error) => silent.push(error),
+        }
+    }
+    for error in &silent {
+        context.ui.note(error.to_string());
+    }
+    if context.ui.is_json() {
+        let silent: Vec<String> = silent.iter().map(ToString::to_string).collect();
+        context
+            .ui
+            .json(&json!({ "processes": shown, "silent": silent }));
+    } else if shown.is_empty() {
+        context.ui.line("No process is running.");
+    } else {
+        show(context, &shown);
+    }
+    Ok(())
+}
+
+fn show(context: &mut Context, shown: &[Shown]) {
+    context
+        .ui
+        .line(format!("Running processes ({}):", shown.len()));
+    context.ui.gap();
+    let mut table = Table::new([
+        "PID",
+        "STARTED",
+        "SERVERS",
+        "TOOLS",
+        "CONFIGURATION",
+        "LAST RELOAD",
+    ]);
+    for Shown { status, counts } in shown {
+        let (servers, tools) = counts.map_or((String::new(), String::new()), |counts| {
+            (
+                counts.servers_configured.to_string(),
+                counts.tools_total.to_string(),
+            )
+        });
+        let config = status.config.as_ref().map_or_else(
+            || format!("none, in {}", status.directory),
+            |path| context.surroundings.display(path.as_ref()),
+        );
+        table.row([
+            status.pid.to_string(),
+            started(status),
+            servers,
+            tools,
+            config,
+            last_reload(status),
+        ]);
+    }
+    context.ui.table(&table);
+}
+
+/// The start to the second; more would only be noise.
+fn started(status: &Status) -> String {
+    let at: Option<jiff::Timestamp> = status.started.parse().ok();
+    at.map_or_else(
+        || status.started.clone(),
+        |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
+    )
+}
+
+fn last_reload(status: &Status) -> String {
+    match status.reload.as_ref().map(|report| &report.outcome) {
+        None => "-".to_owned(),
+        Some(Outcome::Applied { .. }) => "applied".to_owned(),
+        Some(Outcome::Unchanged) => "unchanged".to_owned(),
+        Some(Outcome::Refused { error }) => format!("refused: {}", error.message),
+    }
+}

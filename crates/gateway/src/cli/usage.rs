@@ -1,0 +1,83 @@
+//! Arguments that are not understood: exit code 1, the sentence on standard error, and in JSON where
+//! that was asked for.
+
+use std::ffi::OsString;
+
+use clap::error::ErrorKind;
+
+use crate::failure::{Failure, exit};
+use crate::ui::{Color, Ui};
+
+/// Whether `--json` is among the arguments, which clap could not make sense of.
+pub(super) fn asks_for_json(arguments: &[OsString]) -> bool {
+    arguments
+        .iter()
+        .take_while(|argument| *argument != "--")
+        .any(|argument| argument == "--json")
+}
+
+/// Prints help and version where those were asked for; else says what is wrong with the arguments.
+pub(super) fn explain(error: &clap::Error, json: bool) -> u8 {
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion
+    ) {
+        // A closed pipe is not worth a word.
+        let _ = error.print();
+        return exit::OK;
+    }
+    let mut ui = Ui::standard(Color::Auto, json);
+    let failure = Failure::usage(sentence(error, json));
+    ui.failure(&failure);
+    // There is no one left to tell if this fails.
+    let _ = ui.finish();
+    failure.exit
+}
+
+/// What clap says, without its own `error:`; on one line where it goes into JSON.
+fn sentence(error: &clap::Error, one_line: bool) -> String {
+    let text = error.render().to_string();
+    let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
+    if !one_line {
+        return text.to_owned();
+    }
+    let said: Vec<&str> = text
+        .lines()
+        .map(str::trim)
+        .take_while(|line| !line.starts_with("Usage:"))
+        .filter(|line| !line.is_empty())
+        .collect();
+    said.join("; ")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::Cli;
+
+    #[test]
+    fn json_is_noticed_before_the_end_of_options() {
+        let check = |arguments: &[&str], expected: bool| {
+            let arguments: Vec<OsString> = arguments.iter().map(OsString::from).collect();
+            assert_eq!(asks_for_json(&arguments), expected, "{arguments:?}");
+        };
+        check(&["toolcrib", "nonsense", "--json"], true);
+        check(&["toolcrib", "nonsense"], false);
+        check(&["toolcrib", "--", "--json"], false);
+    }
+
+    #[test]
+    fn a_similar_command_is_named_in_both_forms() {
+        let error = Cli::try_parse_from(["toolcrib", "serv"]).unwrap_err();
+        let long = sentence(&error, false);
+        assert!(long.starts_with("unrecognized subcommand 'serv'"), "{long}");
+        assert!(long.contains("Usage:"), "{long}");
+        let short = sentence(&error, true);
+        assert_eq!(
+            short,
+            "unrecognized subcommand 'serv'; tip: a similar subcommand exists: 'serve'"
+        );
+    }
+}

@@ -1,0 +1,133 @@
+//! A command that failed: what is printed and which exit code says so.
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use toolcrib_config::trust::TrustError;
+use toolcrib_core::Code;
+
+use crate::finding::Finding;
+
+/// The exit codes that commands share.
+pub mod exit {
+    /// Everything went well.
+    pub const OK: u8 = 0;
+    /// The arguments are invalid.
+    pub const USAGE: u8 = 1;
+    /// The configuration is not usable.
+    pub const CONFIGURATION: u8 = 2;
+    /// The command understood what was asked and could not do it.
+    pub const FAILED: u8 = 3;
+    /// A fault of Toolcrib itself.
+    pub const FAULT: u8 = 101;
+}
+
+/// Why a command failed.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+#[error("{message}")]
+pub struct Failure {
+    /// The code of the one table, printed on stderr and in JSON so that equal exit codes can be told
+    /// apart.
+    pub code: Code,
+    /// One sentence.
+    pub message: String,
+    /// What is wrong with the configuration, where that is the reason.
+    pub diagnostics: Vec<Finding>,
+    /// What else the JSON form holds.
+    pub details: Vec<(String, Value)>,
+    /// The exit code.
+    pub exit: u8,
+}
+
+impl Failure {
+    /// A failure with one of the codes; the exit code is [`exit::FAILED`].
+    pub fn new(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            code,
+            message: message.into(),
+            diagnostics: Vec::new(),
+            details: Vec::new(),
+            exit: exit::FAILED,
+        }
+    }
+
+    /// Arguments that make no sense together.
+    pub fn usage(message: impl Into<String>) -> Self {
+        Self {
+            exit: exit::USAGE,
+            ..Self::new(Code::ValidationError, message)
+        }
+    }
+
+    /// A configuration that cannot be used, or a file of it that cannot be read or written.
+    pub fn configuration(message: impl Into<String>) -> Self {
+        Self {
+            exit: exit::CONFIGURATION,
+            ..Self::new(Code::ConfigurationError, message)
+        }
+    }
+
+    /// Adds what is wrong.
+    #[must_use]
+    pub fn because(mut self, diagnostics: Vec<Finding>) -> Self {
+        self.diagnostics = diagnostics;
+        self
+    }
+
+    /// Adds a field to the JSON form.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: impl Into<Value>) -> Self {
+        self.details.push((name.to_owned(), value.into()));
+        self
+    }
+
+    /// The object that `--json` prints.
+    pub fn to_json(&self) -> Value {
+        #[derive(Serialize)]
+        struct Shape<'a> {
+            code: Code,
+            message: &'a str,
+            #[serde(skip_serializing_if = "<[_]>::is_empty")]
+            diagnostics: &'a [Finding],
+            #[serde(flatten)]
+            details: Map<String, Value>,
+        }
+        json!({ "error": Shape {
+            code: self.code,
+            message: &self.message,
+            diagnostics: &self.diagnostics,
+            details: self.details.iter().cloned().collect(),
+        } })
+    }
+}
+
+impl From<TrustError> for Failure {
+    fn from(error: TrustError) -> Self {
+        Self::configuration(error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_exit_code_follows_from_the_kind_of_failure() {
+        assert_eq!(Failure::usage("x").exit, 1);
+        assert_eq!(Failure::configuration("x").exit, 2);
+        assert_eq!(Failure::new(Code::Overloaded, "x").exit, 3);
+    }
+
+    #[test]
+    fn json_carries_code_message_and_diagnostics() {
+        let failure = Failure::configuration("a.yaml does not load");
+        assert_eq!(
+            failure.to_json(),
+            json!({"error": {"code": "CONFIGURATION_ERROR", "message": "a.yaml does not load"}})
+        );
+        let failure = failure.because(vec![Finding::error("bad")]);
+        assert_eq!(
+            failure.to_json()["error"]["diagnostics"][0]["message"],
+            "bad"
+        );
+    }
+}

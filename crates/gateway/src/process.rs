@@ -1,0 +1,246 @@
+//! A running process: loads the configuration whole, keeps it current, answers the control socket,
+//! and ends cleanly.
+
+use std::io::Read;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::oneshot;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolcrib_config::Severity;
+use toolcrib_config::load::Config;
+use toolcrib_core::{Code, limits};
+
+use crate::control::{Counts, Place, Status};
+use crate::failure::Failure;
+use crate::finding::Finding;
+use crate::known;
+use crate::loader::Loader;
+use crate::reload::queue::{Ending, queue};
+use crate::reload::{Cause, Live, Load, Report, Requests, watch};
+use crate::signals::{Asked, Signals};
+
+/// How a process runs.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where its control socket goes.
+    pub control: Place,
+    /// Where it was started.
+    pub directory: PathBuf,
+    /// Whether it ends when its standard input is closed.
+    pub stdio: bool,
+}
+
+/// What a running process knows of itself.
+#[derive(Debug)]
+pub struct Process {
+    live: Arc<Live<Config>>,
+    requests: Requests,
+    started: jiff::Timestamp,
+    directory: PathBuf,
+}
+
+impl Process {
+    /// What it runs on.
+    pub fn status(&self) -> Status {
+        let now = self.live.current();
+        Status {
+            pid: std::process::id(),
+            version: env!("CARGO_PKG_VERSION").to_owned(),
+            started: self.started.to_string(),
+            directory: self.directory.display().to_string(),
+            config: now.config.path.as_ref().map(|p| p.display().to_string()),
+            generation: now.number,
+            reload: self.requests.last().as_deref().cloned(),
+        }
+    }
+
+    /// How many servers and tools it has.
+    pub fn counts(&self) -> Counts {
+        known::counts(&self.live.current().config)
+    }
+
+    /// Reads the configuration again.
+    pub async fn reload(&self) -> Result<Arc<Report>, Ending> {
+        self.requests.reload(Cause::Request).await
+    }
+}
+
+#[cfg(unix)]
+impl crate::control::server::Service for Process {
+    fn status(&self) -> Status {
+        Process::status(self)
+    }
+
+    fn counts(&self) -> Counts {
+        Process::counts(self)
+    }
+
+    async fn reload(&self) -> Result<Arc<Report>, Ending> {
+        Process::reload(self).await
+    }
+}
+
+/// Runs until a signal, or the end of standard input, asks for the end.
+pub fn run(loader: Loader, options: Options) -> Result<(), Failure> {
+    let attempt = loader.load();
+    let config = attempt
+        .result
+        .map_err(|refusal| Failure::configuration(refusal.message).because(refusal.diagnostics))?;
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .enable_all()
+        .build()
+        .map_err(|error| no_start(&error))?;
+    let outcome = runtime.block_on(serve(Arc::new(loader), config, attempt.files, options));
+    // Whatever still blocks, such as a file system that does not answer, must not hold up the end.
+    runtime.shutdown_background();
+    outcome
+}
+
+fn no_start(error: &std::io::Error) -> Failure {
+    Failure::new(
+        Code::Overloaded,
+        format!("the process cannot start: {error}"),
+    )
+}
+
+async fn serve(
+    loader: Arc<Loader>,
+    config: Config,
+    files: Vec<PathBuf>,
+    options: Options,
+) -> Result<(), Failure> {
+    let mut signals = Signals::take().map_err(|error| no_start(&error))?;
+    let ending = CancellationToken::new();
+    let tasks = TaskTracker::new();
+    let live = Live::new(config);
+    let (requests, queue) = queue(loader, Arc::clone(&live), files);
+    let process = Arc::new(Process {
+        live: Arc::clone(&live),
+        requests: requests.clone(),
+        started: jiff::Timestamp::now(),
+        directory: options.directory,
+    });
+    tasks.spawn(watch::run(
+        queue.files(),
+        requests.clone(),
+        move || live.current().config.settings.watch.0,
+        ending.clone(),
+    ));
+    tasks.spawn(queue.run(ending.clone()));
+    let socket = open_control(&options.control, &process, &tasks, &ending);
+    announce(&process, socket);
+    let closed = options.stdio.then(stdin_closed);
+    let reason = until_asked(&mut signals, &requests, closed).await;
+    tracing::info!(reason, "ending");
+    ending.cancel();
+    tasks.close();
+    let grace = Duration::from_millis(limits::SHUTDOWN_GRACE_MS);
+    tokio::select! {
+        _ = tokio::time::timeout(grace, tasks.wait()) => {}
+        // Whoever asks twice does not want to wait.
+        _ = until_asked(&mut signals, &requests, None) => {}
+    }
+    Ok(())
+}
+
+/// Opens the control socket; a process without one still does its work.
+#[cfg(unix)]
+fn open_control(
+    place: &Place,
+    process: &Arc<Process>,
+    tasks: &TaskTracker,
+    ending: &CancellationToken,
+) -> Option<PathBuf> {
+    match crate::control::server::Listener::bind(place) {
+        Ok(listener) => {
+            let path = listener.path().to_owned();
+            tasks.spawn(listener.run(Arc::clone(process), ending.clone()));
+            Some(path)
+        }
+        Err(error) => {
+            tracing::warn!(%error, "there is no control socket; commands cannot reach this process");
+            None
+        }
+    }
+}
+
+#[cfg(not(unix))]
+fn open_control(
+    _place: &Place,
+    _process: &Arc<Process>,
+    _tasks: &TaskTracker,
+    _ending: &CancellationToken,
+) -> Option<PathBuf> {
+    tracing::info!("the control socket is not available on this system");
+    None
+}
+
+fn announce(process: &Process, socket: Option<PathBuf>) {
+    let now = process.live.current();
+    let warnings = now.config.diagnostics.iter();
+    for diagnostic in warnings.filter(|d| d.severity != Severity::Note) {
+        let finding = Finding::from(diagnostic);
+        tracing::warn!(
+            file = finding.file.as_deref(),
+            line = finding.line,
+            column = finding.column,
+            "{}",
+            finding.message
+        );
+    }
+    tracing::info!(
+        pid = std::process::id(),
+        config = now.config.path.as_ref().map(|p| p.display().to_string()),
+        servers = now.config.servers.len(),
+        socket = socket.map(|p| p.display().to_string()),
+        "ready"
+    );
+}
+
+/// Waits for the reason to end; signals that ask for a reload are passed on meanwhile.
+async fn until_asked(
+    signals: &mut Signals,
+    requests: &Requests,
+    closed: Option<oneshot::Receiver<()>>,
+) -> &'static str {
+    let closed = async {
+        match closed {
+            Some(closed) => drop(closed.await),
+            None => std::future::pending().await,
+        }
+    };
+    tokio::pin!(closed);
+    loop {
+        tokio::select! {
+            asked = signals.next() => match asked {
+                Asked::End(signal) => return signal,
+                Asked::Reload => requests.ask(Cause::Signal),
+            },
+            () = &mut closed => return "standard input was closed",
+        }
+    }
+}
+
+/// Says when standard input has come to its end.
+///
+/// A thread of its own: a read of standard input cannot be cancelled, and must not keep the runtime
+/// from ending.
+fn stdin_closed() -> oneshot::Receiver<()> {
+    let (closed, receiver) = oneshot::channel();
+    std::thread::spawn(move || {
+        let mut buffer = [0; 4096];
+        let mut stdin = std::io::stdin().lock();
+        loop {
+            match stdin.read(&mut buffer) {
+                Ok(0) => break,
+                Err(error) if error.kind() != std::io::ErrorKind::Interrupted => break,
+                _ => {}
+            }
+        }
+        let _ = closed.send(());
+    });
+    receiver
+}

@@ -1,0 +1,198 @@
+//! The log: `tracing` events on standard error, one line each, with no secret in them.
+
+use std::io::{self, Write};
+
+use serde_json::Value;
+use toolcrib_core::secret;
+use tracing_subscriber::EnvFilter;
+use tracing_subscriber::fmt::MakeWriter;
+
+/// How events are written.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Format {
+    /// For people.
+    #[default]
+    Text,
+    /// One JSON object a line.
+    Json,
+}
+
+/// What is logged and how.
+#[derive(Clone, Debug, Default)]
+pub struct Settings {
+    /// How events are written.
+    pub format: Format,
+    /// What `TOOLCRIB_LOG` says: `debug`, or `toolcrib=debug,warn`.
+    pub filter: Option<String>,
+    /// How often `-v` was given.
+    pub verbose: u8,
+    /// What is logged where neither says anything.
+    pub usual: Level,
+    /// Whether text is coloured.
+    pub color: bool,
+}
+
+/// The least important event that is logged.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Level {
+    /// Only what needs attention: for commands.
+    #[default]
+    Warn,
+    /// What happens: for a running process.
+    Info,
+}
+
+/// Starts logging; what cannot be understood of the filter is given back as a sentence.
+pub fn start(settings: &Settings) -> Option<String> {
+    let (filter, complaint) = filter(settings);
+    let builder = tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(Sieve {
+            format: settings.format,
+        });
+    let started = match settings.format {
+        Format::Text => builder.with_ansi(settings.color).try_init(),
+        Format::Json => builder.json().flatten_event(true).try_init(),
+    };
+    // Someone else in this process, such as a test, may log already.
+    drop(started);
+    complaint
+}
+
+fn filter(settings: &Settings) -> (EnvFilter, Option<String>) {
+    let level = match (settings.verbose, settings.usual) {
+        (0, Level::Warn) => "warn",
+        (0, Level::Info) => "info",
+        (1, _) => "debug",
+        _ => "trace",
+    };
+    let usual = || EnvFilter::new(level);
+    match &settings.filter {
+        Some(text) if settings.verbose == 0 && !text.trim().is_empty() => {
+            match EnvFilter::try_new(text) {
+                Ok(filter) => (filter, None),
+                Err(error) => (
+                    usual(),
+                    Some(format!(
+                        "TOOLCRIB_LOG is not understood ({error}); write a level such as debug, or target=level"
+                    )),
+                ),
+            }
+        }
+        _ => (usual(), None),
+    }
+}
+
+/// Writes whole events to standard error and keeps back what must not be in a log.
+#[derive(Clone, Copy, Debug)]
+struct Sieve {
+    format: Format,
+}
+
+impl<'a> MakeWriter<'a> for Sieve {
+    type Writer = Self;
+
+    fn make_writer(&'a self) -> Self {
+        *self
+    }
+}
+
+impl Write for Sieve {
+    fn write(&mut self, event: &[u8]) -> io::Result<usize> {
+        let line = sifted(&String::from_utf8_lossy(event), self.format);
+        // One call, so that lines of several threads do not mix. A log that nobody reads any more
+        // must not stop the process.
+        let _ = io::stderr().lock().write_all(line.as_bytes());
+        Ok(event.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+/// The event on one line, secrets masked.
+fn sifted(event: &str, format: Format) -> String {
+    let event = event.trim_end_matches('\n');
+    let mut line = match format {
+        Format::Json => match serde_json::from_str::<Value>(event) {
+            Ok(mut value) => {
+                mask(None, &mut value);
+                value.to_string()
+            }
+            Err(_) => secret::mask(event),
+        },
+        Format::Text => secret::mask(event).replace('\n', "\\n"),
+    };
+    line.push('\n');
+    line
+}
+
+fn mask(name: Option<&str>, value: &mut Value) {
+    match value {
+        Value::String(text) if name.is_some_and(secret::name_is_secret) => {
+            secret::MASK.clone_into(text);
+        }
+        Value::String(text) => *text = secret::mask(text),
+        Value::Array(items) => items.iter_mut().for_each(|item| mask(name, item)),
+        Value::Object(fields) => fields
+            .iter_mut()
+            .for_each(|(name, value)| mask(Some(name), value)),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_event_is_one_line_without_secrets() {
+        let check = |event: &str, format, expected: &str| {
+            assert_eq!(sifted(event, format), format!("{expected}\n"));
+        };
+        check("INFO two\nlines\n", Format::Text, "INFO two\\nlines");
+        check("INFO token=abc\n", Format::Text, "INFO token=***");
+        check(
+            r#"{"a":"Bearer ghp_0123456789abcdefghij","api_key":"x","n":1,"l":[{"password":"p"}]}"#,
+            Format::Json,
+            r#"{"a":"Bearer ***","api_key":"***","n":1,"l":[{"password":"***"}]}"#,
+        );
+        check("not json token=abc", Format::Json, "not json token=***");
+    }
+
+    #[test]
+    fn the_filter_is_what_was_asked_for_last() {
+        let check = |text: Option<&str>, verbose, usual, expected: &str| {
+            let settings = Settings {
+                filter: text.map(str::to_owned),
+                verbose,
+                usual,
+                ..Settings::default()
+            };
+            assert_eq!(filter(&settings).0.to_string(), expected);
+        };
+        check(None, 0, Level::Warn, "warn");
+        check(None, 0, Level::Info, "info");
+        check(None, 1, Level::Warn, "debug");
+        check(None, 2, Level::Warn, "trace");
+        check(Some("error"), 0, Level::Info, "error");
+        check(Some("error"), 1, Level::Info, "debug");
+        check(Some(" "), 0, Level::Info, "info");
+    }
+
+    #[test]
+    fn a_filter_that_is_not_understood_is_told_and_the_usual_one_used() {
+        let settings = Settings {
+            filter: Some("toolcrib=loud".into()),
+            ..Settings::default()
+        };
+        let (filter, complaint) = filter(&settings);
+        assert_eq!(filter.to_string(), "warn");
+        assert!(
+            complaint
+                .unwrap()
+                .starts_with("TOOLCRIB_LOG is not understood")
+        );
+    }
+}

@@ -1,0 +1,188 @@
+//! Terminal output: the one place that writes to standard output and standard error for people.
+//!
+//! What is asked for goes to standard output, everything else to standard error. Colours are used
+//! where the stream is a terminal and `NO_COLOR` is not set, or as `--color` says. Text that comes
+//! from files is [cleaned](line::clean): a name cannot move the cursor or recolour what follows. A
+//! reader that closes the pipe early ends the output, not the program.
+
+pub mod line;
+pub mod table;
+
+use std::io::{self, Write};
+
+use anstream::{AutoStream, ColorChoice};
+use serde::Serialize;
+
+pub use line::{Line, Tone};
+pub use table::Table;
+
+use crate::failure::Failure;
+use crate::finding::Finding;
+
+/// When to use colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
+pub enum Color {
+    /// On a terminal, unless `NO_COLOR` is set.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl Color {
+    /// The choice for a stream.
+    fn choice(self, auto: ColorChoice) -> ColorChoice {
+        match self {
+            Self::Auto => auto,
+            Self::Always => ColorChoice::AlwaysAnsi,
+            Self::Never => ColorChoice::Never,
+        }
+    }
+}
+
+type Stream = AutoStream<Box<dyn Write + Send>>;
+
+/// Where a command writes.
+pub struct Ui {
+    out: Stream,
+    err: Stream,
+    json: bool,
+    columns: Option<usize>,
+    closed: bool,
+    broken: Option<io::Error>,
+}
+
+impl Ui {
+    /// Standard output and standard error.
+    pub fn standard(color: Color, json: bool) -> Self {
+        let out = color.choice(AutoStream::choice(&io::stdout()));
+        let err = color.choice(AutoStream::choice(&io::stderr()));
+        let columns = terminal_size::terminal_size_of(io::stdout())
+            .map(|(terminal_size::Width(columns), _)| usize::from(columns));
+        let buffered = io::BufWriter::new(io::stdout());
+        Self::new(
+            (Box::new(buffered), out),
+            (Box::new(io::stderr()), err),
+            json,
+            columns,
+        )
+    }
+
+    /// Streams with their colours. `columns`: the width of the terminal that output should fit.
+    pub fn new(
+        out: (Box<dyn Write + Send>, ColorChoice),
+        err: (Box<dyn Write + Send>, ColorChoice),
+        json: bool,
+        columns: Option<usize>,
+    ) -> Self {
+        Self {
+            out: AutoStream::new(out.0, out.1),
+            err: AutoStream::new(err.0, err.1),
+            json,
+            columns,
+            closed: false,
+            broken: None,
+        }
+    }
+
+    /// Whether only JSON may be printed on standard output.
+    pub fn is_json(&self) -> bool {
+        self.json
+    }
+
+    /// Whether standard error shows colours.
+    pub fn colors_errors(&self) -> bool {
+        self.err.current_choice() != ColorChoice::Never
+    }
+
+    /// Prints a line of what was asked for.
+    pub fn line(&mut self, line: impl Into<Line>) {
+        let text = line.into().render();
+        self.write(&text);
+    }
+
+    /// Prints an empty line.
+    pub fn gap(&mut self) {
+        self.write("\n");
+    }
+
+    /// Prints a table of what was asked for.
+    pub fn table(&mut self, table: &Table) {
+        for line in table.lines(self.columns) {
+            self.line(line);
+        }
+    }
+
+    /// Prints a value as JSON with an indentation of two.
+    pub fn json(&mut self, value: &impl Serialize) {
+        match serde_json::to_string_pretty(value) {
+            Ok(text) => self.write(&format!("{text}\n")),
+            Err(error) => self.broken = Some(error.into()),
+        }
+    }
+
+    /// Says something beside what was asked for, on standard error.
+    pub fn note(&mut self, line: impl Into<Line>) {
+        let _ = self.err.write_all(line.into().render().as_bytes());
+    }
+
+    /// Shows a finding with its place, on standard error.
+    pub fn finding(&mut self, finding: &Finding) {
+        for line in Line::of_finding(finding) {
+            self.note(line);
+        }
+    }
+
+    /// Shows why a command failed: on standard error for people, in JSON where that was asked for.
+    pub fn failure(&mut self, failure: &Failure) {
+        if self.json {
+            self.json(&failure.to_json());
+        }
+        for finding in &failure.diagnostics {
+            self.finding(finding);
+        }
+        let mut rest = failure.message.lines();
+        let first = Line::new()
+            .tone(Tone::Bad, "error")
+            .tone(Tone::Dim, format_args!(" [{}]", failure.code))
+            .text(": ")
+            .text(rest.next().unwrap_or_default());
+        self.note(first);
+        for line in rest {
+            self.note(line);
+        }
+    }
+
+    /// Writes out what is still held back; an error other than a closed pipe is given back once.
+    pub fn finish(&mut self) -> io::Result<()> {
+        if !self.closed
+            && let Err(error) = self.out.flush()
+        {
+            self.stumble(error);
+        }
+        let _ = self.err.flush();
+        self.broken.take().map_or(Ok(()), Err)
+    }
+
+    fn write(&mut self, text: &str) {
+        if self.closed {
+            return;
+        }
+        if let Err(error) = self.out.write_all(text.as_bytes()) {
+            self.stumble(error);
+        }
+    }
+
+    /// After the first error nothing more is written: who closed the pipe has read enough.
+    fn stumble(&mut self, error: io::Error) {
+        self.closed = true;
+        if error.kind() != io::ErrorKind::BrokenPipe {
+            self.broken = Some(error);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,175 @@
+//! A line of output: pieces of text, each with its tone, none of which can steer the terminal.
+
+use std::borrow::Cow;
+use std::fmt::{Display, Write as _};
+
+use owo_colors::Style;
+
+use crate::finding::Finding;
+
+/// What a piece of text is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Tone {
+    /// Text like any other.
+    Plain,
+    /// A headline.
+    Strong,
+    /// Beside the point.
+    Dim,
+    /// As it should be.
+    Good,
+    /// To be looked at.
+    Odd,
+    /// Wrong.
+    Bad,
+}
+
+impl Tone {
+    fn look(self) -> Style {
+        match self {
+            Self::Plain => Style::new(),
+            Self::Strong => Style::new().bold(),
+            Self::Dim => Style::new().dimmed(),
+            Self::Good => Style::new().green(),
+            Self::Odd => Style::new().yellow(),
+            Self::Bad => Style::new().red().bold(),
+        }
+    }
+}
+
+/// One line.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Line {
+    pieces: Vec<(Tone, String)>,
+}
+
+impl Line {
+    /// An empty line.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Adds plain text.
+    #[must_use]
+    pub fn text(self, text: impl Display) -> Self {
+        self.tone(Tone::Plain, text)
+    }
+
+    /// Adds text with a tone.
+    #[must_use]
+    pub fn tone(mut self, tone: Tone, text: impl Display) -> Self {
+        self.pieces.push((tone, text.to_string()));
+        self
+    }
+
+    /// Adds what another line holds.
+    #[must_use]
+    pub fn and(mut self, other: Self) -> Self {
+        self.pieces.extend(other.pieces);
+        self
+    }
+
+    /// A mark for yes or no.
+    #[must_use]
+    pub fn mark(self, good: bool) -> Self {
+        if good {
+            self.tone(Tone::Good, "✓")
+        } else {
+            self.tone(Tone::Bad, "✗")
+        }
+    }
+
+    /// A finding as several lines, the severity in its colour.
+    pub fn of_finding(finding: &Finding) -> Vec<Self> {
+        let tone = match finding.severity.as_str() {
+            "error" => Tone::Bad,
+            "warning" => Tone::Odd,
+            _ => Tone::Dim,
+        };
+        let mut lines = finding.rendered.lines();
+        let first = lines.next().unwrap_or_default();
+        let head = match first.strip_prefix(&finding.severity) {
+            Some(rest) => Self::new().tone(tone, &finding.severity).text(rest),
+            None => Self::from(first),
+        };
+        std::iter::once(head).chain(lines.map(Self::from)).collect()
+    }
+
+    /// The line with its end, styled.
+    pub(super) fn render(&self) -> String {
+        let mut out = String::new();
+        for (tone, text) in &self.pieces {
+            let text = clean(text);
+            let _ = match tone {
+                Tone::Plain => write!(out, "{text}"),
+                tone => write!(out, "{}", tone.look().style(text)),
+            };
+        }
+        out.push('\n');
+        out
+    }
+}
+
+impl<T: Into<String>> From<T> for Line {
+    fn from(text: T) -> Self {
+        Self {
+            pieces: vec![(Tone::Plain, text.into())],
+        }
+    }
+}
+
+/// The text with every character that could steer a terminal, or reorder what is read, written out.
+pub fn clean(text: &str) -> Cow<'_, str> {
+    if !text.contains(steers) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\t' => out.push(' '),
+            c if steers(c) => out.extend(c.escape_unicode()),
+            c => out.push(c),
+        }
+    }
+    Cow::Owned(out)
+}
+
+fn steers(c: char) -> bool {
+    c.is_control()
+        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn text_cannot_steer_the_terminal() {
+        let check = |text: &str, expected: &str| assert_eq!(clean(text), expected);
+        check("plain ✓ ü", "plain ✓ ü");
+        check("a\u{1b}[31mb", "a\\u{1b}[31mb");
+        check("a\tb\nc\r", "a b\\u{a}c\\u{d}");
+        check("x\u{202e}y\u{7}", "x\\u{202e}y\\u{7}");
+    }
+
+    #[test]
+    fn tones_wrap_the_cleaned_text() {
+        let line = Line::new().mark(true).text(" a\u{1b}b").mark(false);
+        assert_eq!(
+            line.render(),
+            "\u{1b}[32m✓\u{1b}[0m a\\u{1b}b\u{1b}[31;1m✗\u{1b}[0m\n"
+        );
+        assert_eq!(Line::from("x").render(), "x\n");
+    }
+
+    #[test]
+    fn a_finding_keeps_its_lines() {
+        let mut finding = Finding::error("bad");
+        finding.rendered = "error: bad\n --> a:1:1".into();
+        let lines = Line::of_finding(&finding);
+        assert_eq!(lines.len(), 2);
+        assert_eq!(lines[0].pieces[0], (Tone::Bad, "error".to_owned()));
+        finding.rendered = "something else".into();
+        assert_eq!(Line::of_finding(&finding), [Line::from("something else")]);
+    }
+}

@@ -1,0 +1,103 @@
+use std::sync::{Arc, Mutex};
+
+use super::*;
+
+/// A stream that is read back, or fails.
+#[derive(Clone, Default)]
+struct Heard {
+    bytes: Arc<Mutex<Vec<u8>>>,
+    fails: Option<io::ErrorKind>,
+}
+
+impl Write for Heard {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self.fails {
+            Some(kind) => Err(kind.into()),
+            None => self.bytes.lock().unwrap().write(bytes),
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Heard {
+    fn text(&self) -> String {
+        String::from_utf8(self.bytes.lock().unwrap().clone()).unwrap()
+    }
+}
+
+fn ui(out: &Heard, err: &Heard, color: Color, json: bool) -> Ui {
+    let choice = color.choice(ColorChoice::Never);
+    Ui::new(
+        (Box::new(out.clone()), choice),
+        (Box::new(err.clone()), choice),
+        json,
+        None,
+    )
+}
+
+#[test]
+fn colours_are_left_out_in_a_pipe_and_used_when_asked_for() {
+    for (color, expected) in [
+        (Color::Auto, "✓ x\n\n"),
+        (Color::Never, "✓ x\n\n"),
+        (Color::Always, "\u{1b}[32m✓\u{1b}[0m x\n\n"),
+    ] {
+        let (out, err) = (Heard::default(), Heard::default());
+        let mut ui = ui(&out, &err, color, false);
+        ui.line(Line::new().mark(true).text(" x"));
+        ui.gap();
+        ui.finish().unwrap();
+        assert_eq!(out.text(), expected, "{color:?}");
+        assert_eq!(err.text(), "");
+    }
+}
+
+#[test]
+fn a_failure_goes_to_standard_error_with_its_code() {
+    let (out, err) = (Heard::default(), Heard::default());
+    let mut ui = ui(&out, &err, Color::Never, false);
+    let failure = Failure::configuration("a.yaml does not load\nsecond line")
+        .because(vec![Finding::error("bad key")]);
+    ui.failure(&failure);
+    assert_eq!(out.text(), "");
+    assert_eq!(
+        err.text(),
+        "error: bad key\nerror [CONFIGURATION_ERROR]: a.yaml does not load\nsecond line\n"
+    );
+}
+
+#[test]
+fn with_json_only_json_is_on_standard_output() {
+    let (out, err) = (Heard::default(), Heard::default());
+    let mut ui = ui(&out, &err, Color::Never, true);
+    assert!(ui.is_json());
+    ui.note("by the way");
+    ui.failure(&Failure::usage("no"));
+    ui.finish().unwrap();
+    let value: serde_json::Value = serde_json::from_str(&out.text()).unwrap();
+    assert_eq!(value["error"]["code"], "VALIDATION_ERROR");
+    assert!(err.text().starts_with("by the way\n"));
+}
+
+#[test]
+fn a_closed_pipe_ends_the_output_and_any_other_error_is_told() {
+    for (kind, told) in [
+        (io::ErrorKind::BrokenPipe, false),
+        (io::ErrorKind::StorageFull, true),
+    ] {
+        let out = Heard {
+            fails: Some(kind),
+            ..Heard::default()
+        };
+        let mut ui = ui(&out, &Heard::default(), Color::Never, false);
+        let mut table = Table::new(["A"]);
+        table.row(["b".into()]);
+        ui.table(&table);
+        ui.line("more");
+        assert_eq!(ui.finish().is_err(), told, "{kind:?}");
+        assert!(ui.finish().is_ok());
+    }
+}

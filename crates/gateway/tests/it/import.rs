@@ -1,0 +1,172 @@
+//! `import`.
+
+use std::os::unix::fs::PermissionsExt;
+
+use crate::home::{Home, names};
+
+/// A home with the files of three clients that overlap.
+fn furnished() -> Home {
+    let home = Home::new();
+    home.write(
+        ".config/Claude/claude_desktop_config.json",
+        r#"{"mcpServers":{
+            "github":{"command":"npx","args":["gh"],"env":{"GITHUB_TOKEN":"ghp_0123456789abcdefghijklmnop"}},
+            "toolcrib":{"command":"toolcrib","args":["serve","--stdio"]}}}"#,
+    );
+    home.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers":{
+            "github":{"command":"other"},
+            "remote":{"url":"https://example.com/mcp","headers":{"X-Key":"${env:REMOTE_KEY}"}}}}"#,
+    );
+    home.write(
+        "work/.mcp.json",
+        r#"{"mcpServers":{"project":{"command":"p"}}}"#,
+    );
+    home
+}
+
+const TARGET: &str = ".config/toolcrib/toolcrib.yaml";
+
+#[test]
+fn import_shows_what_was_found_where_and_what_is_skipped() {
+    let home = furnished();
+    let said = home.run(&["import"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let line = |words: &[&str]| {
+        let found = said
+            .out
+            .lines()
+            .find(|l| words.iter().all(|w| l.contains(w)));
+        assert!(found.is_some(), "{words:?}: {}", said.out);
+    };
+    line(&["SERVER", "CLIENT", "FILE", "NOTE"]);
+    line(&[
+        "github",
+        "claude-desktop",
+        "~/.config/Claude/claude_desktop_config.json:2",
+    ]);
+    line(&["github", "cursor", "called github-cursor"]);
+    line(&["remote", "cursor", "switched off until REMOTE_KEY is set"]);
+    line(&["project", "claude-code", "~/work/.mcp.json", "not trusted"]);
+    line(&["toolcrib", "claude-desktop", "skipped:"]);
+    line(&["3 servers found; `toolcrib import --write`"]);
+    assert!(
+        said.err
+            .contains("github: GITHUB_TOKEN is a secret in plain text"),
+        "{}",
+        said.err
+    );
+    assert!(!home.path(TARGET).exists());
+}
+
+#[test]
+fn what_is_written_loads_and_is_for_the_user_alone() {
+    let home = furnished();
+    let said = home.run(&["import", "--write"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out
+            .ends_with(&format!("✓ 3 servers written to ~/{TARGET}\n")),
+        "{}",
+        said.out
+    );
+    let target = home.path(TARGET);
+    let mode = std::fs::metadata(&target).unwrap().permissions().mode();
+    assert_eq!(mode & 0o777, 0o600);
+    let json = home.run(&["config", "show", "--json"]).json();
+    assert_eq!(json["config"], target.to_str().unwrap());
+    assert_eq!(json["servers"]["configured"], 3);
+}
+
+#[test]
+fn a_configuration_that_is_there_is_replaced_only_when_asked_to_and_kept_beside() {
+    let home = furnished();
+    home.configure("servers: {}\n");
+    let said = home.run(&["import", "--write"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("--replace"), "{}", said.err);
+    assert_eq!(
+        std::fs::read_to_string(home.path(TARGET)).unwrap(),
+        "servers: {}\n"
+    );
+    let said = home.run(&["import", "--write", "--replace"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let kept = names(&home.path(".config/toolcrib"));
+    assert_eq!(kept.len(), 2, "{kept:?}");
+    assert!(
+        kept[1].starts_with("toolcrib.yaml.toolcrib-backup-"),
+        "{kept:?}"
+    );
+}
+
+#[test]
+fn a_dry_run_prints_what_would_be_written() {
+    let home = furnished();
+    let said = home.run(&["import", "--dry-run", "--from", "cursor"]);
+    assert!(said.out.contains("\nservers:\n"), "{}", said.out);
+    assert!(said.out.contains("${REMOTE_KEY}"), "{}", said.out);
+    assert!(!home.path(TARGET).exists());
+    let json = home.run(&["import", "--dry-run", "--json"]).json();
+    assert!(json["text"].as_str().unwrap().contains("servers:"));
+    assert_eq!(json["written"], serde_json::Value::Null);
+}
+
+#[test]
+fn json_names_servers_files_and_what_was_skipped() {
+    let json = furnished().run(&["import", "--json"]).json();
+    let status = |name: &str, client: &str| {
+        let servers = json["servers"].as_array().unwrap();
+        let found = servers
+            .iter()
+            .find(|s| s["name"] == name && s["client"] == client);
+        found.unwrap()["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(status("github", "claude-desktop"), "imported");
+    assert_eq!(status("github", "cursor"), "renamed");
+    assert_eq!(status("remote", "cursor"), "waiting");
+    assert_eq!(status("project", "claude-code"), "untrusted");
+    assert_eq!(json["skipped"][0]["name"], "toolcrib");
+    assert_eq!(json["files"].as_array().unwrap().len(), 3);
+    assert_eq!(json["plainSecrets"][0], "github: GITHUB_TOKEN");
+}
+
+#[test]
+fn a_file_is_imported_by_its_path_whoever_wrote_it() {
+    let home = Home::new();
+    home.write(
+        "backup/settings.json",
+        r#"{"context_servers":{"z":{"command":"z"}}}"#,
+    );
+    let said = home.run(&["import", "--from", "../backup/settings.json", "--write"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("zed"), "{}", said.out);
+    home.write("backup/broken.json", "{");
+    let said = home.run(&["import", "--from", "../backup/broken.json"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("broken.json:1:"), "{}", said.err);
+}
+
+#[test]
+fn one_broken_file_does_not_keep_the_others_from_being_imported() {
+    let home = furnished();
+    home.write(".cursor/mcp.json", "{");
+    let said = home.run(&["import"]);
+    assert_eq!(said.code, Some(0));
+    assert!(
+        said.out.contains("✗ ~/.cursor/mcp.json cannot be read"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("1 server found"), "{}", said.out);
+}
+
+#[test]
+fn an_empty_home_has_nothing_to_import() {
+    let said = Home::new().run(&["import"]);
+    assert!(
+        said.out.starts_with("No client has any servers.\n"),
+        "{}",
+        said.out
+    );
+}

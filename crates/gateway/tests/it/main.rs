@@ -1,0 +1,13 @@
+//! The real binary, from the outside: one module for each feature.
+#![cfg(unix)]
+#![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod config;
+mod export;
+mod frame;
+mod home;
+mod import;
+mod reload;
+mod rules;
+mod serve;
+mod trust;

@@ -1,0 +1,209 @@
+//! A running process: start, log, status, end.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::unix::net::UnixStream;
+
+use rustix::process::Signal;
+use serde_json::Value;
+
+use crate::home::{Home, names};
+
+const TWO: &str = "servers: {a: {command: a}, b: {command: b}}\n";
+
+#[test]
+fn a_process_is_listed_while_it_runs_and_leaves_nothing_behind() {
+    let home = Home::new();
+    let config = home.configure(TWO);
+    let mut server = home.serve(&[]);
+    let said = home.run(&["status", "--json"]);
+    let processes = &said.json()["processes"];
+    assert_eq!(processes.as_array().unwrap().len(), 1);
+    assert_eq!(processes[0]["pid"], server.pid());
+    assert_eq!(processes[0]["generation"], 1);
+    assert_eq!(processes[0]["config"], config.to_str().unwrap());
+    assert_eq!(processes[0]["counts"]["serversConfigured"], 2);
+    let table = home.run(&["status"]).out;
+    assert!(table.starts_with("Running processes (1):\n"), "{table}");
+    assert!(
+        table.contains("~/.config/toolcrib/toolcrib.yaml"),
+        "{table}"
+    );
+
+    server.signal(Signal::TERM);
+    assert!(server.ends().success());
+    assert_eq!(server.stdout(), "");
+    assert!(names(&home.path("run/toolcrib")).is_empty());
+    assert_eq!(home.run(&["status"]).out, "No process is running.\n");
+    let log = server.rest().join("\n");
+    assert!(log.contains("ending") && log.contains("SIGTERM"), "{log}");
+}
+
+#[test]
+fn interrupting_ends_cleanly() {
+    let home = Home::new();
+    let mut server = home.serve(&[]);
+    server.signal(Signal::INT);
+    assert!(server.ends().success());
+    assert!(names(&home.path("run/toolcrib")).is_empty());
+}
+
+#[test]
+fn with_stdio_the_end_of_standard_input_is_the_end() {
+    let home = Home::new();
+    let mut server = home.serve(&["--stdio"]);
+    server.close_stdin();
+    assert!(server.ends().success());
+    assert_eq!(server.stdout(), "");
+    assert!(names(&home.path("run/toolcrib")).is_empty());
+}
+
+#[test]
+fn without_stdio_standard_input_does_not_matter() {
+    let home = Home::new();
+    let mut server = home.serve(&[]);
+    server.close_stdin();
+    let said = home.run(&["config", "reload"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    server.signal(Signal::TERM);
+    assert!(server.ends().success());
+}
+
+#[test]
+fn a_broken_configuration_is_not_started_with() {
+    let home = Home::new();
+    home.configure("servers: [\n");
+    let said = home.run(&["serve"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("CONFIGURATION_ERROR"), "{}", said.err);
+    assert!(said.err.contains("toolcrib.yaml"), "{}", said.err);
+    assert_eq!(said.out, "");
+}
+
+#[test]
+fn several_processes_are_listed_and_addressed() {
+    let home = Home::new();
+    let first = home.serve(&[]);
+    let second = home.serve(&[]);
+    let json = home.run(&["status", "--json"]).json();
+    let mut pids: Vec<_> = json["processes"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|p| p["pid"].as_u64().unwrap())
+        .collect();
+    let mut expected = vec![u64::from(first.pid()), u64::from(second.pid())];
+    pids.sort_unstable();
+    expected.sort_unstable();
+    assert_eq!(pids, expected);
+    let one = home.run(&[
+        "config",
+        "reload",
+        "--json",
+        "--pid",
+        &second.pid().to_string(),
+    ]);
+    assert_eq!(one.json()["processes"].as_array().unwrap().len(), 1);
+    assert_eq!(one.json()["processes"][0]["pid"], second.pid());
+    let all = home.run(&["config", "reload", "--json"]).json();
+    assert_eq!(all["processes"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_process_that_was_killed_leaves_a_socket_that_is_cleared_away() {
+    let home = Home::new();
+    let mut server = home.serve(&[]);
+    server.signal(Signal::KILL);
+    assert!(!server.ends().success());
+    assert_eq!(names(&home.path("run/toolcrib")).len(), 1);
+    assert_eq!(home.run(&["status"]).out, "No process is running.\n");
+    assert!(names(&home.path("run/toolcrib")).is_empty());
+}
+
+#[test]
+fn a_process_that_hangs_is_named_and_the_others_are_asked() {
+    let home = Home::new();
+    let stopped = home.serve(&[]);
+    let running = home.serve(&[]);
+    stopped.signal(Signal::STOP);
+    let said = home.run(&["status", "--json"]);
+    stopped.signal(Signal::CONT);
+    let json = said.json();
+    assert_eq!(json["processes"].as_array().unwrap().len(), 1);
+    assert_eq!(json["processes"][0]["pid"], running.pid());
+    let sentence = format!("process {} did not answer within 5 s", stopped.pid());
+    assert!(json["silent"][0].as_str().unwrap().starts_with(&sentence));
+    assert!(said.err.contains(&sentence), "{}", said.err);
+}
+
+#[test]
+fn hostile_clients_do_not_hurt() {
+    let home = Home::new();
+    let server = home.serve(&[]);
+    let socket = home.path(&format!("run/toolcrib/{}.sock", server.pid()));
+    let mut silent = Vec::new();
+    for said in [
+        &b"garbage\n"[..],
+        b"\xff\xff\n",
+        b"{\"v\":1,\"op\":\"stop\"}\n",
+    ] {
+        let mut stream = UnixStream::connect(&socket).unwrap();
+        stream.write_all(said).unwrap();
+        let mut answer = String::new();
+        BufReader::new(&stream).read_line(&mut answer).unwrap();
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        assert_eq!(answer["ok"], false);
+    }
+    for _ in 0..10 {
+        silent.push(UnixStream::connect(&socket).unwrap());
+    }
+    let mut huge = UnixStream::connect(&socket).unwrap();
+    let _ = huge.write_all(&vec![b'x'; 2 * 1024 * 1024]);
+    let said = home.run(&["config", "reload"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+}
+
+#[test]
+fn the_log_is_one_json_object_a_line_when_asked_for() {
+    let home = Home::new();
+    let mut server = home.serve(&["--log-format", "json", "-v"]);
+    server.signal(Signal::TERM);
+    server.ends();
+    let lines = server.rest();
+    assert!(lines.len() >= 2);
+    for line in &lines {
+        let event: Value = serde_json::from_str(line).unwrap();
+        assert!(
+            event["timestamp"].is_string() && event["message"].is_string(),
+            "{line}"
+        );
+    }
+    assert!(
+        lines.iter().any(|l| l.contains("\"servers\":0")),
+        "{lines:#?}"
+    );
+}
+
+#[test]
+fn the_log_filter_of_the_environment_is_used() {
+    let home = Home::new();
+    let mut command = home.command(&["serve", "--stdio"]);
+    command.env("TOOLCRIB_LOG", "error");
+    let output = command.output().unwrap();
+    assert!(output.status.success());
+    assert_eq!(String::from_utf8(output.stderr).unwrap(), "");
+}
+
+#[test]
+fn without_a_place_for_the_socket_the_process_still_runs() {
+    let home = Home::new();
+    home.write("run/toolcrib", "a file in place of the directory");
+    home.write(".local/share/toolcrib/run", "");
+    let uid = rustix::process::geteuid().as_raw();
+    home.write(&format!("run/toolcrib-{uid}"), "");
+    let mut command = home.command(&["serve", "--stdio"]);
+    command.stdin(std::process::Stdio::null());
+    let output = command.output().unwrap();
+    assert!(output.status.success());
+    let log = String::from_utf8(output.stderr).unwrap();
+    assert!(log.contains("there is no control socket"), "{log}");
+}

@@ -1,0 +1,180 @@
+//! `trust`: files of a working directory are used only after the user said so.
+
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::Stdio;
+
+use crate::home::{Home, eventually};
+
+fn project() -> Home {
+    let home = Home::new();
+    home.write(
+        "work/toolcrib.yaml",
+        "servers: {p: {command: prog, args: [--token=abc]}}\n",
+    );
+    home.write("work/.mcp.json", r#"{"mcpServers":{"q":{"command":"q"}}}"#);
+    home
+}
+
+/// The configuration file in use.
+fn used(home: &Home) -> serde_json::Value {
+    home.run(&["config", "show", "--json"]).json()["config"].take()
+}
+
+fn configured(home: &Home) -> serde_json::Value {
+    home.run(&["config", "show", "--json"]).json()["servers"]["configured"].take()
+}
+
+#[test]
+fn a_project_file_is_used_once_it_is_trusted_and_until_it_changes() {
+    let home = project();
+    assert_eq!(configured(&home), 0);
+    let said = home.run(&["trust"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(
+        said.out,
+        "✓ 2 files of ~/work may be used as they are now; a change asks again.\n"
+    );
+    assert!(
+        said.err
+            .contains("~/work/toolcrib.yaml (new)\n  p: prog --token=***\n"),
+        "{}",
+        said.err
+    );
+    let file = home.path("work/toolcrib.yaml");
+    assert_eq!(used(&home), file.to_str().unwrap());
+    home.write("work/toolcrib.yaml", "servers: {p: {command: evil}}\n");
+    assert_eq!(used(&home), serde_json::Value::Null);
+    let said = home.run(&["trust"]);
+    assert!(
+        said.err.contains("(changed since it was trusted)"),
+        "{}",
+        said.err
+    );
+    assert_eq!(used(&home), file.to_str().unwrap());
+}
+
+#[test]
+fn trust_can_be_listed_and_revoked() {
+    let home = project();
+    assert_eq!(home.run(&["trust", "--list"]).out, "No file is trusted.\n");
+    let json = home.run(&["trust", "--json"]).json();
+    assert_eq!(json["trusted"].as_array().unwrap().len(), 2);
+    home.write("work/.mcp.json", "{}");
+    let out = home.run(&["trust", "--list"]).out;
+    assert!(out.contains("~/work/toolcrib.yaml  trusted"), "{out}");
+    assert!(out.contains("~/work/.mcp.json      changed"), "{out}");
+    std::fs::remove_file(home.path("work/.mcp.json")).unwrap();
+    let json = home.run(&["trust", "--list", "--json"]).json();
+    let states: Vec<_> = json["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|f| &f["state"])
+        .collect();
+    assert_eq!(states, ["gone", "trusted"]);
+    assert_eq!(
+        home.run(&["trust", "--list", "../run"]).out,
+        "No file is trusted.\n"
+    );
+    let said = home.run(&["trust", "--revoke"]);
+    assert_eq!(said.out, "2 files of ~/work are not trusted any more.\n");
+    assert_eq!(configured(&home), 0);
+    let said = home.run(&["trust", "--revoke", ".", "--json"]);
+    assert_eq!(said.json()["revoked"].as_array().unwrap().len(), 0);
+}
+
+#[test]
+fn there_may_be_nothing_to_trust() {
+    let home = Home::new();
+    assert_eq!(
+        home.run(&["trust", "../run"]).out,
+        "There is no configuration file in ~/run.\n"
+    );
+    home.write("work/toolcrib.yaml", "servers: {}\n");
+    home.run(&["trust"]);
+    assert_eq!(
+        home.run(&["trust"]).out,
+        "Nothing more is trusted in ~/work than before.\n"
+    );
+}
+
+#[test]
+fn a_damaged_record_is_an_error_and_nothing_is_used() {
+    let home = project();
+    home.write(".local/share/toolcrib/trust.json", "{}");
+    for arguments in [
+        &["trust"][..],
+        &["config", "show"],
+        &["config", "validate"],
+        &["import"],
+    ] {
+        let said = home.run(arguments);
+        assert_eq!(said.code, Some(2), "{arguments:?}: {}", said.err);
+        assert!(said.err.contains("trust.json"), "{}", said.err);
+    }
+}
+
+#[test]
+fn a_running_process_takes_up_what_is_trusted_meanwhile() {
+    let home = project();
+    let _server = home.serve(&[]);
+    home.run(&["trust"]);
+    eventually("the project's server", || {
+        let json = home.run(&["status", "--json"]).json();
+        (json["processes"][0]["counts"]["serversConfigured"] == 1).then_some(())
+    });
+}
+
+#[test]
+fn naming_a_file_is_trusting_it() {
+    let home = project();
+    let json = home
+        .run(&["config", "show", "--json", "--config", "toolcrib.yaml"])
+        .json();
+    assert_eq!(json["servers"]["configured"], 1);
+}
+
+/// Runs the program on a terminal of its own, types an answer, and gives what was shown.
+fn on_a_terminal(home: &Home, arguments: &[&str], answer: &str) -> String {
+    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let slave = || -> OwnedFd {
+        let file = std::fs::File::options().read(true).write(true).open(&name);
+        file.unwrap().into()
+    };
+    let mut child = home
+        .command(arguments)
+        .env("TERM", "xterm")
+        .stdin(Stdio::from(slave()))
+        .stderr(Stdio::from(slave()))
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut terminal = std::fs::File::from(master);
+    let mut shown = Vec::new();
+    let mut buffer = [0; 1024];
+    while !String::from_utf8_lossy(&shown).contains("be used?") {
+        let n = terminal.read(&mut buffer).unwrap();
+        shown.extend(&buffer[..n]);
+    }
+    terminal.write_all(answer.as_bytes()).unwrap();
+    let out = std::io::read_to_string(child.stdout.take().unwrap()).unwrap();
+    assert!(child.wait().unwrap().success());
+    String::from_utf8_lossy(&shown).into_owned() + &out
+}
+
+#[test]
+fn a_terminal_asks() {
+    let home = project();
+    let shown = on_a_terminal(&home, &["trust"], "n");
+    assert!(shown.contains("p: prog --token=***"), "{shown}");
+    assert!(shown.contains("Nothing more is trusted"), "{shown}");
+    assert_eq!(configured(&home), 0);
+    let shown = on_a_terminal(&home, &["trust"], "y");
+    assert!(shown.contains("2 files of ~/work may be used"), "{shown}");
+    assert_eq!(configured(&home), 1);
+}
