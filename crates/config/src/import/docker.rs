@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use super::disk;
 use super::file::{File, Imported};
-use super::map;
+use super::{map, name};
 use crate::diagnostic::Diagnostic;
 use crate::model::server::Server;
 use crate::node::{Entry, Node, Value};
@@ -130,7 +130,7 @@ impl Toolkit {
         {
             server.include_tools = items
                 .iter()
-                .filter_map(|item| item.as_str().map(str::to_owned))
+                .filter_map(|item| item.as_str().map(name::exact_pattern))
                 .collect();
             // An empty choice keeps nothing, and an empty list would keep everything.
             server.enabled &= !items.is_empty();

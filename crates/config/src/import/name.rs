@@ -17,8 +17,27 @@ pub fn legal(name: &str) -> Option<String> {
     (!legal.is_empty()).then_some(legal)
 }
 
+/// A pattern that matches a tool of exactly this name. Names that a glob would read otherwise become
+/// regular expressions.
+pub(crate) fn exact_pattern(tool: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '_' | '-' | '.' | ' ');
+    if tool.chars().all(plain) {
+        return tool.to_owned();
+    }
+    let mut pattern = String::from("/^");
+    for c in tool.chars() {
+        if c.is_ascii_punctuation() && !matches!(c, '_' | '-' | ':' | '@' | '#' | '!' | '~') {
+            pattern.push('\\');
+        }
+        pattern.push(c);
+    }
+    pattern + "$/"
+}
+
 #[cfg(test)]
 mod tests {
+    use toolcrib_core::pattern;
+
     use super::*;
 
     #[test]
@@ -37,6 +56,15 @@ mod tests {
     }
 
     proptest::proptest! {
+        #[test]
+        fn a_pattern_for_a_name_matches_it_and_nothing_longer(tool in "[ -~]{1,12}") {
+            let patterns = [exact_pattern(&tool)];
+            let matches = |name: &str| pattern::matches(name, &patterns);
+            proptest::prop_assert!(matches(&tool).unwrap(), "{:?}", patterns);
+            let longer = format!("{tool}x");
+            proptest::prop_assert!(!matches(&longer).unwrap());
+        }
+
         #[test]
         fn a_legal_name_stays_as_it_is(name in ".{0,20}") {
             if let Some(once) = legal(&name) {

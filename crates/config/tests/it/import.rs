@@ -316,7 +316,7 @@ fn codex_keeps_seconds_tool_lists_and_names_of_variables() {
         Scope::User,
         &[
             "docs $ npx -y docs-mcp LOG_LEVEL=debug DOCS_TOKEN=${DOCS_TOKEN} DOCS_REGION=${DOCS_REGION} cwd:/srv/docs only:search,open not:delete call:45500ms start:20000ms",
-            "figma http https://mcp.figma.com/mcp X-Figma-Region=us-east-1 X-Trace=${TRACE_ID} disabled bearer:${FIGMA_OAUTH_TOKEN}",
+            "figma http https://mcp.figma.com/mcp X-Figma-Region=us-east-1 X-Trace=${TRACE_ID} disabled only:export bearer:${FIGMA_OAUTH_TOKEN}",
         ],
         &[],
     );

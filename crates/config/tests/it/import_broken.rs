@@ -503,6 +503,11 @@ fn odd_entries_are_read_with_a_warning() {
     );
     check(r#"{"command": "x", "cwd": ""}"#, &[]);
     check(r#"{"command": "x", "timeout": 0}"#, &[]);
+    check(
+        r#"{"command": "x", "tools": []}"#,
+        &["server \"a\" keeps none of its tools, so it is off"],
+    );
+    check(r#"{"command": "x", "disabledTools": ["a*", "b/c"]}"#, &[]);
 }
 
 #[test]

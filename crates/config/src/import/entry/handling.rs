@@ -6,9 +6,11 @@ use super::Habits;
 use crate::diagnostic::Severity;
 use crate::import::client::TimeUnit;
 use crate::import::fields::{Fields, Refused};
+use crate::import::name::exact_pattern;
 use crate::model::server::Server;
 use crate::node::{Entry, Value};
 use crate::placeholder::Template;
+use crate::text::Span;
 
 /// Keys that say what may run without asking. Toolcrib's own policy decides that.
 const APPROVALS: &[&str] = &[
@@ -82,7 +84,19 @@ fn not_taken_over(fields: &mut Fields<'_>, entry: &Entry) {
 
 /// Which tools are kept.
 fn filters(server: &mut Server, fields: &mut Fields<'_>, habits: Habits) -> Result<(), Refused> {
-    let mut include = fields.texts(&["enabled_tools", "includeTools", "available_tools"])?;
+    let patterns = |names: Option<Vec<(String, Span)>>| -> Vec<String> {
+        let names = names.unwrap_or_default().into_iter();
+        names
+            .map(|(name, _)| {
+                if habits.tools_are_names {
+                    exact_pattern(&name)
+                } else {
+                    name
+                }
+            })
+            .collect()
+    };
+    let mut keys: &[&'static str] = &["enabled_tools", "includeTools"];
     if habits.tools_are_names
         && let Some(tools) = fields.take(&["tools"])
     {
@@ -90,24 +104,30 @@ fn filters(server: &mut Server, fields: &mut Fields<'_>, habits: Habits) -> Resu
             // Codex keeps approvals for single tools there.
             not_taken_over(fields, tools);
         } else {
-            include = fields.texts(&["tools"])?;
+            keys = &["tools"];
         }
     }
-    let names: Vec<String> = include
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
-    // Goose writes an empty list for "all"; Copilot writes "*".
-    if !names.iter().any(|name| name == "*") {
-        server.include_tools = names;
+    if let Some(entry) = fields.take(keys) {
+        match &entry.value.value {
+            Value::List(items) if items.is_empty() => {
+                server.enabled = false;
+                fields.remark(
+                    Severity::Note,
+                    format!("{} keeps none of its tools, so it is off", fields.subject()),
+                    entry.value.span,
+                    "",
+                );
+            }
+            Value::List(items) if items.iter().any(|item| item.as_str() == Some("*")) => {}
+            _ => server.include_tools = patterns(fields.texts(keys)?),
+        }
     }
-    server.exclude_tools = fields
-        .texts(&["disabled_tools", "excludeTools", "disabledTools"])?
-        .unwrap_or_default()
-        .into_iter()
-        .map(|(name, _)| name)
-        .collect();
+    // Goose writes an empty list for "all".
+    server
+        .include_tools
+        .extend(patterns(fields.texts(&["available_tools"])?));
+    server.exclude_tools =
+        patterns(fields.texts(&["disabled_tools", "excludeTools", "disabledTools"])?);
     Ok(())
 }
 
