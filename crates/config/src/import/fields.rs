@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use toolcrib_core::nearest;
+
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::node::{Entry, Node, Value};
 use crate::placeholder::{Dialect, Template};
@@ -276,29 +278,9 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// The known key that is at most two edits away, upper and lower case alike.
+/// The known key that was most likely meant.
 fn nearest(key: &str, known: &[&'static str]) -> Option<&'static str> {
-    let key = key.to_lowercase();
-    known
-        .iter()
-        .map(|k| (distance(&key, &k.to_lowercase()), *k))
-        .filter(|(edits, k)| *edits <= 2 && *edits * 2 < k.len())
-        .min()
-        .map(|(_, k)| k)
-}
-
-/// Edits (insert, delete, replace) from one word to another.
-fn distance(a: &str, b: &str) -> usize {
-    let b: Vec<char> = b.chars().collect();
-    let mut row: Vec<usize> = (0..=b.len()).collect();
-    for (i, x) in a.chars().enumerate() {
-        let mut diagonal = i;
-        row[0] = i + 1;
-        for (j, y) in b.iter().enumerate() {
-            let replace = diagonal + usize::from(x != *y);
-            diagonal = row[j + 1];
-            row[j + 1] = replace.min(row[j] + 1).min(diagonal + 1);
-        }
-    }
-    row[b.len()]
+    nearest::nearest(key, known.iter().copied(), 1)
+        .first()
+        .copied()
 }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
 mod export;
+mod export_own;
 mod import;
 mod import_broken;
 mod import_home;
