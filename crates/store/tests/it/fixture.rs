@@ -24,6 +24,22 @@ impl Home {
         }
     }
 
+    /// A home in memory where the machine has such a place, for tests that open many stores. What a
+    /// killed process wrote is there as on a disk.
+    pub(crate) fn swift() -> Self {
+        let memory = std::path::Path::new("/dev/shm");
+        let dir = if memory.is_dir() {
+            tempfile::tempdir_in(memory)
+        } else {
+            tempfile::tempdir()
+        };
+        Self { dir: dir.unwrap() }
+    }
+
+    pub(crate) fn directory(&self) -> &std::path::Path {
+        self.dir.path()
+    }
+
     pub(crate) fn path(&self) -> PathBuf {
         self.dir.path().join("data").join("toolcrib.db")
     }

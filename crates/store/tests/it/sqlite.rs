@@ -247,3 +247,69 @@ async fn a_backend_says_where_it_is() {
     assert!(format!("{store:?}").contains("00000000-0000"));
     store.close().await;
 }
+
+const READ_ONLY_VARIABLE: &str = "TOOLCRIB_TEST_READ_ONLY";
+
+/// Tries to open a store that cannot be written; does nothing unless it was started for that.
+#[cfg(unix)]
+#[tokio::test]
+async fn read_only_child() {
+    let Ok(path) = std::env::var(READ_ONLY_VARIABLE) else {
+        return;
+    };
+    let opened = Store::open_sqlite(SqliteOptions::new(path), Uuid::now_v7()).await;
+    println!("said: {}", opened.unwrap_err());
+}
+
+/// What a user without special rights is told about a store.
+#[cfg(unix)]
+fn told(home: &Home, path: &std::path::Path) -> String {
+    use std::os::unix::fs::{MetadataExt, PermissionsExt};
+    use std::os::unix::process::CommandExt;
+    // The child may run as somebody else, who must be able to reach the program.
+    let open = std::fs::Permissions::from_mode(0o755);
+    let program = home.directory().join("program");
+    std::fs::copy(std::env::current_exe().unwrap(), &program).unwrap();
+    std::fs::set_permissions(&program, open.clone()).unwrap();
+    std::fs::set_permissions(home.directory(), open).unwrap();
+    let mut command = std::process::Command::new(&program);
+    command
+        .args(["sqlite::read_only_child", "--exact", "--nocapture"])
+        .env(READ_ONLY_VARIABLE, path)
+        .current_dir(home.directory());
+    if home.directory().metadata().unwrap().uid() == 0 {
+        command.uid(65_534).gid(65_534);
+    }
+    let output = command.output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let said = text.lines().find_map(|line| line.split_once("said: "));
+    said.map(|(_, said)| said.to_owned()).unwrap_or(text)
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_read_only_directory_or_file_says_so_and_stays_as_it_is() {
+    use std::os::unix::fs::PermissionsExt;
+    let home = Home::new();
+    let lock = |path: &std::path::Path, mode| {
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(mode)).unwrap();
+    };
+    let directory = home.path().parent().unwrap().to_owned();
+    std::fs::create_dir(&directory).unwrap();
+    lock(&directory, 0o555);
+    let said = told(&home, &home.path());
+    assert!(said.contains("read-only"), "{said}");
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), 0);
+
+    lock(&directory, 0o755);
+    let store = home.open().await;
+    run(&store, "r1").await;
+    store.close().await;
+    let before = std::fs::read(home.path()).unwrap();
+    lock(&home.path(), 0o444);
+    lock(&directory, 0o555);
+    let said = told(&home, &home.path());
+    assert!(said.contains("read-only"), "{said}");
+    assert_eq!(std::fs::read(home.path()).unwrap(), before);
+    lock(&directory, 0o755);
+}
