@@ -1,9 +1,12 @@
 //! What is wrong with a configuration, where, and what would be right.
 
+mod excerpt;
+pub(crate) mod veil;
+
 use std::fmt;
 use std::sync::Arc;
 
-use toolcrib_core::secret;
+use serde_json::{Value as Json, json};
 
 use crate::text::{Source, Span};
 
@@ -115,10 +118,32 @@ impl Diagnostic {
     pub fn position(&self) -> Option<(usize, usize)> {
         Some(self.source.as_ref()?.position(self.span?.start))
     }
-}
 
-/// Longest line that is shown whole; longer ones are cut around the place.
-const SHOWN_CHARS_MAX: usize = 100;
+    /// The finding for programs: `severity`, `message`, `file`, `line`, `column`, `help` and
+    /// `related`; what is not known is null. No text of the file is in it.
+    pub fn to_json(&self) -> Json {
+        let (line, column) = self.position().unzip();
+        let file = self.source.as_ref().map(|s| s.path().display().to_string());
+        let related: Vec<Json> = self
+            .related
+            .iter()
+            .filter_map(|(span, why)| {
+                let (line, column) = self.source.as_ref()?.position(span.start);
+                let message = why.trim_end_matches(':');
+                Some(json!({"message": message, "line": line, "column": column}))
+            })
+            .collect();
+        json!({
+            "severity": self.severity.word(),
+            "message": self.message,
+            "file": file,
+            "line": line,
+            "column": column,
+            "help": self.help,
+            "related": related,
+        })
+    }
+}
 
 impl fmt::Display for Diagnostic {
     /// Several lines, like a compiler's:
@@ -145,7 +170,7 @@ impl fmt::Display for Diagnostic {
                     source.path().display()
                 )?;
                 if !self.hidden {
-                    excerpt(f, source, span, line, margin)?;
+                    excerpt::write(f, source, span, line, margin)?;
                 }
                 for (span, why) in &self.related {
                     let (line, column) = source.position(span.start);
@@ -153,7 +178,7 @@ impl fmt::Display for Diagnostic {
                     let path = source.path().display();
                     write!(f, "\n{:margin$}::: {why} {path}:{line}:{column}", "")?;
                     if !self.hidden {
-                        excerpt(f, source, *span, line, margin)?;
+                        excerpt::write(f, source, *span, line, margin)?;
                     }
                 }
             } else {
@@ -165,59 +190,6 @@ impl fmt::Display for Diagnostic {
         }
         Ok(())
     }
-}
-
-/// The line of the place with the place underlined, secrets masked, control characters made visible.
-fn excerpt(
-    f: &mut fmt::Formatter<'_>,
-    source: &Source,
-    span: Span,
-    line: usize,
-    margin: usize,
-) -> fmt::Result {
-    let (line_start, text) = source.line_at(span.start);
-    let from = span.start.saturating_sub(line_start).min(text.len());
-    let to = span.end.saturating_sub(line_start).clamp(from, text.len());
-    let (Some(before), Some(marked), Some(after)) =
-        (text.get(..from), text.get(from..to), text.get(to..))
-    else {
-        return Ok(());
-    };
-    let (before, marked, after) = masked(before, marked, after);
-    let head: String = tail_of(&before, SHOWN_CHARS_MAX / 2);
-    let body: String = marked.chars().take(SHOWN_CHARS_MAX / 2).collect();
-    let rest: String = after
-        .chars()
-        .take((SHOWN_CHARS_MAX / 2).saturating_sub(body.chars().count()))
-        .collect();
-    let carets = body.chars().count().max(1);
-    let pad = head.chars().count();
-    write!(f, "\n{:margin$} |\n{line} | {head}{body}{rest}", "")?;
-    write!(f, "\n{:margin$} | {:pad$}{}", "", "", "^".repeat(carets))
-}
-
-/// Masks the line as a whole, then finds the three parts again by what stands before the place.
-fn masked(before: &str, marked: &str, after: &str) -> (String, String, String) {
-    let visible = |text: &str| -> String {
-        text.chars()
-            .map(|c| if c.is_control() { ' ' } else { c })
-            .collect()
-    };
-    let whole = format!("{before}{marked}{after}");
-    if secret::mask(&whole) == whole {
-        return (visible(before), visible(marked), visible(after));
-    }
-    let head = secret::mask(before);
-    let both = secret::mask(&format!("{before}{marked}"));
-    let whole = secret::mask(&whole);
-    let body = both.strip_prefix(&head).unwrap_or(secret::MASK).to_owned();
-    let rest = whole.strip_prefix(&both).unwrap_or("").to_owned();
-    (visible(&head), visible(&body), visible(&rest))
-}
-
-fn tail_of(text: &str, chars: usize) -> String {
-    let count = text.chars().count();
-    text.chars().skip(count.saturating_sub(chars)).collect()
 }
 
 #[cfg(test)]
@@ -260,14 +232,6 @@ mod tests {
     }
 
     #[test]
-    fn long_lines_are_cut_around_the_place() {
-        let text = format!("{}BAD{}", "x".repeat(500), "y".repeat(500));
-        let out = shown(&text, "BAD");
-        assert!(out.lines().all(|l| l.chars().count() < 120), "{out}");
-        assert!(out.contains("BAD") && out.contains("^^^"));
-    }
-
-    #[test]
     fn a_file_can_be_named_as_a_whole() {
         let source = Source::new("a.yaml", "");
         assert_eq!(
@@ -275,6 +239,43 @@ mod tests {
                 .about(&source)
                 .to_string(),
             "error: cannot be read\n  --> a.yaml"
+        );
+    }
+
+    #[test]
+    fn other_places_stand_below_the_first() {
+        let source = Source::new("a.yaml", "a: 1\na: 2\n");
+        let finding = Diagnostic::error("twice")
+            .at(&source, Span::new(5, 6))
+            .also(Span::new(0, 1), "first here:")
+            .help("keep one");
+        assert_eq!(
+            finding.to_string(),
+            "error: twice\n --> a.yaml:2:1\n  |\n2 | a: 2\n  | ^\n ::: first here: a.yaml:1:1\n  |\n1 | a: 1\n  | ^\n  = help: keep one"
+        );
+    }
+
+    #[test]
+    fn programs_get_the_same_as_an_object() {
+        let source = Source::new("a.yaml", "a: 1\na: 2\n");
+        let finding = Diagnostic::error("twice")
+            .at(&source, Span::new(5, 6))
+            .also(Span::new(0, 1), "first here:")
+            .help("keep one");
+        assert_eq!(
+            finding.to_json(),
+            json!({
+                "severity": "error", "message": "twice", "file": "a.yaml", "line": 2, "column": 1,
+                "help": "keep one",
+                "related": [{"message": "first here", "line": 1, "column": 1}],
+            })
+        );
+        assert_eq!(
+            Diagnostic::warning("nowhere").to_json(),
+            json!({
+                "severity": "warning", "message": "nowhere", "file": null, "line": null,
+                "column": null, "help": null, "related": [],
+            })
         );
     }
 }

@@ -255,8 +255,8 @@ fn unescape(rest: &str, literal: &mut String) -> usize {
     dollars - 1
 }
 
-/// The inverse of [`unescape`] over a whole literal.
-fn push_escaped(out: &mut String, literal: &str, before_variable: bool) {
+/// The inverse of [`unescape`] over a whole literal: appends it in the spelling of our own files.
+pub(crate) fn push_escaped(out: &mut String, literal: &str, before_variable: bool) {
     let mut dollars = 0;
     for c in literal.chars() {
         if c == '{' {
@@ -270,7 +270,8 @@ fn push_escaped(out: &mut String, literal: &str, before_variable: bool) {
     }
 }
 
-fn push_variable(out: &mut String, name: &str, default: Option<&str>) {
+/// Appends `${name}` or `${name:-default}`.
+pub(crate) fn push_variable(out: &mut String, name: &str, default: Option<&str>) {
     out.push_str("${");
     out.push_str(name);
     if let Some(default) = default {
@@ -432,7 +433,8 @@ pub fn input_variable(id: &str) -> String {
     format!("INPUT_{tail}")
 }
 
-fn is_variable_name(name: &str) -> bool {
+/// Whether an environment variable can have this name.
+pub(crate) fn is_variable_name(name: &str) -> bool {
     let mut chars = name.chars();
     chars
         .next()

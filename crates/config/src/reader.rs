@@ -15,7 +15,7 @@ mod yaml;
 use std::path::Path;
 use std::sync::Arc;
 
-use crate::diagnostic::Diagnostic;
+use crate::diagnostic::{Diagnostic, veil};
 use crate::node::Node;
 use crate::text::Source;
 
@@ -52,12 +52,14 @@ impl Format {
 /// The strings of a [`Format::Script`] are in the spelling of our own files: `process.env.X` has
 /// become `${X}`, and a literal `${` is written `$${`.
 pub fn read(source: &Arc<Source>, format: Format) -> Result<Node, Vec<Diagnostic>> {
-    match format {
+    let node = match format {
         Format::Jsonc => jsonc::read(source),
         Format::Yaml => yaml::read(source),
         Format::Toml => toml::read(source),
         Format::Script => script::read(source),
-    }
+    }?;
+    source.set_secrets(veil::secrets_of(&node));
+    Ok(node)
 }
 
 /// Reads the file at `path` in the format that its name says; messages name it `label`.

@@ -28,6 +28,8 @@ pub struct Source {
     text: String,
     /// Where each line starts; made when a position is first asked for.
     line_starts: OnceLock<Vec<usize>>,
+    /// Places that must not be shown, in order; known once the text has been read.
+    secrets: OnceLock<Vec<Span>>,
 }
 
 /// The mark that some editors put before UTF-8 text; it is no part of the text.
@@ -44,6 +46,7 @@ impl Source {
             path: path.into(),
             text,
             line_starts: OnceLock::new(),
+            secrets: OnceLock::new(),
         })
     }
 
@@ -74,6 +77,17 @@ impl Source {
             .get(line + 1)
             .map_or(self.text.len(), |next| next - 1);
         (start, self.text[start..end].trim_end_matches('\r'))
+    }
+
+    /// The places that must not be shown; `None` while the text has not been read.
+    pub(crate) fn secrets(&self) -> Option<&[Span]> {
+        self.secrets.get().map(Vec::as_slice)
+    }
+
+    /// Says which places must not be shown; the first reading decides.
+    pub(crate) fn set_secrets(&self, mut spans: Vec<Span>) {
+        spans.sort_by_key(|span| span.start);
+        self.secrets.get_or_init(|| spans);
     }
 
     /// The last character boundary that is not after `byte`.

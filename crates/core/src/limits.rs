@@ -22,6 +22,19 @@ pub const START_TIMEOUT_MS_MAX: u64 = 60 * 60 * 1000;
 pub const SERVER_NAME_CHARS_MAX: usize = 128;
 /// Most bytes of all keys and strings of one configuration file once aliases and spreads are expanded.
 pub const CONFIG_TEXT_BYTES_MAX: usize = 32 * 1024 * 1024;
+/// Largest configuration written in TypeScript or JavaScript.
+pub const CONFIG_SCRIPT_BYTES_MAX: usize = 1024 * 1024;
+/// Most brackets that may be open at once in a configuration script.
+pub const CONFIG_SCRIPT_BRACKETS_MAX: usize = 128;
+/// Most parentheses, and most angle brackets, that may be open at once in a configuration script.
+pub const CONFIG_SCRIPT_PARENS_NESTED_MAX: usize = 32;
+/// Most parentheses, and most angle brackets, of a configuration script.
+pub const CONFIG_SCRIPT_PARENS_MAX: usize = 10_000;
+/// Most tokens of a configuration script without a comma or semicolon between them, counted over all
+/// open brackets.
+pub const CONFIG_SCRIPT_CHAIN_TOKENS_MAX: usize = 2_048;
+/// Stack of the thread that reads a configuration script.
+pub const CONFIG_SCRIPT_STACK_BYTES: usize = 64 * 1024 * 1024;
 /// Most servers one configuration may define, imports included.
 pub const SERVERS_MAX: usize = 10_000;
 /// Most rules one configuration may define.

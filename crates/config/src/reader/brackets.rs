@@ -52,13 +52,7 @@ fn scan(source: &Arc<Source>) -> Result<(), Box<Diagnostic>> {
     }
     match open.pop() {
         None => Ok(()),
-        Some((bracket, at)) => Err(Diagnostic::error(format!(
-            "this {} is never closed",
-            char::from(bracket)
-        ))
-        .at(source, Span::new(at, at + 1))
-        .help(format!("write the {} that is missing", closing(bracket)))
-        .into()),
+        Some((bracket, at)) => Err(never_closed(source, bracket, at).into()),
     }
 }
 
@@ -68,29 +62,49 @@ fn close(
     byte: u8,
     at: usize,
 ) -> Result<(), Box<Diagnostic>> {
-    let span = Span::new(at, at + 1);
-    let shown = char::from(byte);
     match open.pop() {
-        Some((bracket, _)) if closing(bracket) == shown => Ok(()),
-        Some((bracket, start)) => Err(Diagnostic::error(format!(
-            "this {shown} closes a {}",
-            char::from(bracket)
-        ))
-        .at(source, span)
-        .also(Span::new(start, start + 1), "opened here:")
-        .help(format!("write {} before it", closing(bracket)))
-        .into()),
-        None => Err(
-            Diagnostic::error(format!("this {shown} closes nothing: it was never opened"))
-                .at(source, span)
-                .help("remove it, or write the bracket that opens it")
-                .into(),
-        ),
+        Some((bracket, _)) if closing(bracket) == char::from(byte) => Ok(()),
+        Some((bracket, start)) => Err(closes_other(source, byte, at, bracket, start).into()),
+        None => Err(closes_nothing(source, byte, at).into()),
     }
 }
 
+/// The finding that a bracket has no partner after it.
+pub(super) fn never_closed(source: &Arc<Source>, bracket: u8, at: usize) -> Diagnostic {
+    Diagnostic::error(format!("this {} is never closed", char::from(bracket)))
+        .at(source, Span::new(at, at + 1))
+        .help(format!("write the {} that is missing", closing(bracket)))
+}
+
+/// The finding that a bracket closes one of another kind.
+pub(super) fn closes_other(
+    source: &Arc<Source>,
+    byte: u8,
+    at: usize,
+    bracket: u8,
+    start: usize,
+) -> Diagnostic {
+    let (shown, open) = (char::from(byte), char::from(bracket));
+    Diagnostic::error(format!("this {shown} closes a {open}"))
+        .at(source, Span::new(at, at + 1))
+        .also(Span::new(start, start + 1), "opened here:")
+        .help(format!("write {} before it", closing(bracket)))
+}
+
+/// The finding that a bracket has no partner before it.
+pub(super) fn closes_nothing(source: &Arc<Source>, byte: u8, at: usize) -> Diagnostic {
+    let shown = char::from(byte);
+    Diagnostic::error(format!("this {shown} closes nothing: it was never opened"))
+        .at(source, Span::new(at, at + 1))
+        .help("remove it, or write the bracket that opens it")
+}
+
 fn closing(bracket: u8) -> char {
-    if bracket == b'{' { '}' } else { ']' }
+    match bracket {
+        b'(' => ')',
+        b'[' => ']',
+        _ => '}',
+    }
 }
 
 /// One past the end of the string that begins at `start`.

@@ -30,6 +30,19 @@ pub(super) enum Excess {
 }
 
 impl Tally {
+    /// So many values and bytes.
+    pub(super) fn of(nodes: usize, bytes: usize) -> Self {
+        Self { nodes, bytes }
+    }
+
+    /// Both together.
+    pub(super) fn plus(self, other: Self) -> Self {
+        Self {
+            nodes: self.nodes.saturating_add(other.nodes),
+            bytes: self.bytes.saturating_add(other.bytes),
+        }
+    }
+
     /// Counts one value.
     pub(super) fn value(&mut self) -> Result<(), Excess> {
         self.add(Self { nodes: 1, bytes: 0 })
@@ -40,16 +53,17 @@ impl Tally {
         if text.len() > CONFIG_STRING_BYTES_MAX {
             return Err(Excess::StringBytes);
         }
-        self.add(Self {
-            nodes: 0,
-            bytes: text.len(),
-        })
+        self.bytes(text.len())
+    }
+
+    /// Counts bytes of text.
+    pub(super) fn bytes(&mut self, bytes: usize) -> Result<(), Excess> {
+        self.add(Self { nodes: 0, bytes })
     }
 
     /// Counts what an alias or a spread repeats.
     pub(super) fn add(&mut self, cost: Self) -> Result<(), Excess> {
-        self.nodes = self.nodes.saturating_add(cost.nodes);
-        self.bytes = self.bytes.saturating_add(cost.bytes);
+        *self = self.plus(cost);
         if self.nodes > CONFIG_NODES_MAX {
             Err(Excess::Nodes)
         } else if self.bytes > CONFIG_TEXT_BYTES_MAX {

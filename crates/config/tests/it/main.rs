@@ -8,4 +8,7 @@ mod import;
 mod import_broken;
 mod import_home;
 mod readers;
+mod readers_equal;
+mod readers_files;
 mod readers_hostile;
+mod readers_script;

@@ -2,7 +2,10 @@
 
 use toolcrib_config::Source;
 use toolcrib_config::reader::{Format, read};
-use toolcrib_core::limits::{CONFIG_DEPTH_MAX, CONFIG_NODES_MAX, CONFIG_STRING_BYTES_MAX};
+use toolcrib_core::limits::{
+    CONFIG_DEPTH_MAX, CONFIG_NODES_MAX, CONFIG_SCRIPT_BRACKETS_MAX, CONFIG_SCRIPT_BYTES_MAX,
+    CONFIG_SCRIPT_CHAIN_TOKENS_MAX, CONFIG_SCRIPT_PARENS_NESTED_MAX, CONFIG_STRING_BYTES_MAX,
+};
 
 fn fails(format: Format, text: impl Into<String>, words: &str) {
     let source = Source::new("hostile", text);
@@ -35,6 +38,157 @@ fn deep_nesting_is_refused() {
         format!("x = {{{}a = 1}}", "a.".repeat(DEEP)),
         deep,
     );
+}
+
+#[test]
+fn deep_scripts_are_refused_before_they_are_parsed() {
+    let fails = |text: String, words| fails(Format::Script, text, words);
+    let deep = "levels deep";
+    let long = "too long to be read";
+    let many = "too many parentheses";
+    fails(format!("export default {}", "[".repeat(DEEP)), deep);
+    fails(format!("export default {}", "{a:".repeat(DEEP)), deep);
+    fails(format!("export default {}", "`${".repeat(DEEP)), deep);
+    fails(format!("export default {}", "(".repeat(DEEP)), many);
+    fails(format!("export default {}", "a<".repeat(DEEP)), many);
+    fails(format!("type T = {}", "A<a,".repeat(DEEP)), many);
+    fails("(a);".repeat(DEEP), many);
+    for chain in [
+        "!",
+        "- ",
+        "a?",
+        "a?b:",
+        "a=",
+        "a=>",
+        "a**",
+        "new ",
+        "typeof ",
+        "await ",
+        "a:",
+        "do ",
+        "a+",
+        "a.",
+        "if(a)",
+        "if(a);else ",
+        "for(;;)",
+        "A extends B?",
+        "keyof ",
+        "namespace a.",
+        "1+",
+    ] {
+        let text = format!("export default {}", chain.repeat(DEEP / 2));
+        let found = read(&Source::new("chain", text), Format::Script).expect_err(chain);
+        let shown = found[0].to_string();
+        assert!(
+            shown.contains(long) || shown.contains(many),
+            "{chain}: {shown}"
+        );
+    }
+}
+
+#[test]
+fn scripts_as_deep_as_the_scan_lets_through_are_read_or_refused() {
+    let chain = CONFIG_SCRIPT_CHAIN_TOKENS_MAX - 64;
+    let brackets = CONFIG_SCRIPT_BRACKETS_MAX - 2;
+    let parens = CONFIG_SCRIPT_PARENS_NESTED_MAX - 1;
+    let around = |open: &str, n: usize, middle: &str, close: &str| {
+        format!(
+            "export default {}{middle}{}",
+            open.repeat(n),
+            close.repeat(n)
+        )
+    };
+    let texts = [
+        around("!", chain, "1", ""),
+        around("- ", chain, "1", ""),
+        around("a?", chain / 2, "1", ":a"),
+        around("a?b:", chain / 4, "1", ""),
+        around("a=>", chain / 3, "1", ""),
+        around("a=", chain / 2, "1", ""),
+        around("a**", chain / 3, "1", ""),
+        around("new ", chain, "A", ""),
+        around("1+", chain / 2, "1", ""),
+        around("'x'+", chain / 2, "'x'", ""),
+        around("await ", chain, "1", ""),
+        around("[", brackets, "1", "]"),
+        around("{a:", brackets, "1", "}"),
+        around("`${", brackets, "1", "}`"),
+        around("(", parens, "1", ")"),
+        around("(a=(", parens / 2, "1", ")=>1)"),
+        around("f<", parens, "a", ">()"),
+        format!("{};", "if(a)".repeat(chain / 4)),
+        format!("{};", "if(a);else ".repeat(chain / 5)),
+        format!("type T = {}A;", "A extends A?".repeat(chain / 4)),
+        format!("type T = {}A;", "keyof ".repeat(chain)),
+        format!("type T = {}A;", "()=>".repeat(chain / 4)),
+        format!("namespace {}a {{}}", "a.".repeat(chain / 2)),
+    ];
+    for text in texts {
+        // Whatever comes of it, it comes back.
+        let _ = read(&Source::new("chain", text), Format::Script);
+    }
+    // A stack that the caller has nearly used up makes no difference.
+    let text = around("!", chain, "1", "");
+    let small = std::thread::Builder::new().stack_size(64 * 1024);
+    let reading = small.spawn(move || read(&Source::new("chain", text), Format::Script).is_err());
+    assert!(reading.unwrap().join().unwrap());
+}
+
+#[test]
+fn constants_that_grow_without_end_are_refused() {
+    let doubling = |first: &str, next: &dyn Fn(usize) -> String| {
+        let mut lines = vec![first.to_owned()];
+        lines.extend((1..60).map(next));
+        lines.push("export default { x: a59 };".to_owned());
+        lines.join("\n")
+    };
+    let fails = |text: String, words| fails(Format::Script, text, words);
+    fails(
+        doubling("const a0 = [1];", &|n| {
+            format!("const a{n} = [...a{0}, ...a{0}];", n - 1)
+        }),
+        "more than 500000 values",
+    );
+    fails(
+        doubling("const a0 = {x: 1};", &|n| {
+            format!("const a{n} = {{ l: a{0}, r: a{0} }};", n - 1)
+        }),
+        "more than 500000 values",
+    );
+    fails(
+        doubling("const a0 = 'text';", &|n| {
+            format!("const a{n} = a{0} + a{0};", n - 1)
+        }),
+        "bytes",
+    );
+    fails(
+        "const a = { ...b };\nconst b = { ...a };\nexport default a;".to_owned(),
+        "contains itself",
+    );
+    fails(
+        "const a = b;\nconst b = a;\nexport default { a };".to_owned(),
+        "contains itself",
+    );
+    fails(
+        "const a = b;\nconst b = a;\nexport default a;".to_owned(),
+        "contains itself",
+    );
+    let chain: Vec<String> = (0..30_000)
+        .map(|n| format!("const a{n} = a{};", n + 1))
+        .collect();
+    fails(
+        format!("{}\nexport default [a0];", chain.join("\n")),
+        "levels deep",
+    );
+}
+
+#[test]
+fn a_script_larger_than_a_mebibyte_is_refused() {
+    let text = format!(
+        "export default {{}} // {}",
+        "x".repeat(CONFIG_SCRIPT_BYTES_MAX)
+    );
+    fails(Format::Script, text, "larger than 1 MiB");
 }
 
 #[test]
