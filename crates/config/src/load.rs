@@ -7,7 +7,7 @@ use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use toolcrib_core::pattern::rules::Layers;
+use toolcrib_core::pattern::rules::{Layers, RuleSet};
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::environment;
@@ -60,6 +60,14 @@ pub struct Config {
     pub files: Vec<Arc<ConfigFile>>,
     /// Our own directories.
     pub places: Places,
+}
+
+impl Config {
+    /// The rules of each file that has a say, the user's own first, with the file.
+    pub fn layers(&self) -> impl Iterator<Item = (&RuleSet, &ConfigFile)> {
+        let files = self.files.iter().rev().map(|file| &**file);
+        self.rules.sets().iter().zip(files)
+    }
 }
 
 /// Everything that keeps a configuration from loading.

@@ -2,11 +2,11 @@
 //! nothing has, secrets in plain text.
 
 use toolcrib_core::nearest;
-use toolcrib_core::pattern::rules::{Extent, Shadow};
+use toolcrib_core::pattern::rules::{Extent, RuleSet, Shadow};
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::file::{ConfigFile, locate};
-use crate::load::{Config, rules};
+use crate::load::Config;
 
 /// A tool that is known, from the cache or the configuration: server and name.
 pub type KnownTool<'a> = (&'a str, &'a str);
@@ -14,8 +14,8 @@ pub type KnownTool<'a> = (&'a str, &'a str);
 /// Everything worth saying about a configuration beyond its errors.
 pub fn findings(config: &Config, tools: &[KnownTool<'_>]) -> Vec<Diagnostic> {
     let mut found = Vec::new();
-    for (index, file) in config.files.iter().enumerate() {
-        shadowed_rules(config, index, file, tools, &mut found);
+    for (rules, file) in config.layers() {
+        shadowed_rules(rules, file, tools, &mut found);
         unknown_servers(config, file, &mut found);
         plain_secrets(file, &mut found);
     }
@@ -26,15 +26,11 @@ pub fn findings(config: &Config, tools: &[KnownTool<'_>]) -> Vec<Diagnostic> {
 
 /// Denies that an earlier allow keeps from taking effect, and rules that never can.
 fn shadowed_rules(
-    config: &Config,
-    layer: usize,
+    rules: &RuleSet,
     file: &ConfigFile,
     tools: &[KnownTool<'_>],
     found: &mut Vec<Diagnostic>,
 ) {
-    let Some(rules) = rules::layer(&config.rules, &config.files, layer) else {
-        return;
-    };
     for shadow in rules.shadowed(tools.iter().copied()) {
         let index = shadow.rule.to_string();
         let span = locate(&file.root, &["toolRules", &index]).unwrap_or_default();

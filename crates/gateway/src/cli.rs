@@ -20,10 +20,12 @@ use crate::telemetry;
 use crate::ui::{Color, Ui};
 
 pub mod config;
+pub mod demo;
 pub mod export;
 pub mod import;
 pub mod rules;
 mod running;
+pub mod search;
 pub mod serve;
 mod shown;
 mod status;
@@ -103,10 +105,14 @@ pub enum Direct {
     Trust(trust::Trust),
     /// Find out why a tool is on or off
     Rules(rules::Rules),
+    /// Search for tools across all servers
+    Search(search::Search),
     /// Run in the foreground until asked to end
     Serve(serve::Serve),
     /// Show the running processes
     Status,
+    /// Play the first minute on a home directory of its own; nothing of yours is touched
+    Demo(demo::Demo),
 }
 
 /// What a command works with.
@@ -196,12 +202,18 @@ fn dispatch(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Serve(_) => telemetry::Level::Info,
         _ => telemetry::Level::Warn,
     });
+    carry_out(command, context)
+}
+
+fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
     match command {
         Direct::Config(command) => command.run(context),
         Direct::Import(command) => command.run(context),
         Direct::Export(command) => command.run(context),
         Direct::Trust(command) => command.run(context),
         Direct::Rules(command) => command.run(context),
+        Direct::Search(command) => command.run(context),
+        Direct::Demo(command) => command.run(context),
         Direct::Serve(command) => command.run(context),
         Direct::Status => status::run(context),
     }

@@ -15,6 +15,8 @@ pub mod exit {
     pub const USAGE: u8 = 1;
     /// The configuration is not usable.
     pub const CONFIGURATION: u8 = 2;
+    /// A server or tool was not found; told apart from [`CONFIGURATION`] by the error's code.
+    pub const NOT_FOUND: u8 = 2;
     /// The command understood what was asked and could not do it.
     pub const FAILED: u8 = 3;
     /// A fault of Toolcrib itself.
@@ -63,6 +65,14 @@ impl Failure {
         Self {
             exit: exit::CONFIGURATION,
             ..Self::new(Code::ConfigurationError, message)
+        }
+    }
+
+    /// Nothing by that name, or nothing that fits: the documents' exit code 2 for it.
+    pub fn not_found(code: Code, message: impl Into<String>) -> Self {
+        Self {
+            exit: exit::NOT_FOUND,
+            ..Self::new(code, message)
         }
     }
 

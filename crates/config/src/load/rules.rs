@@ -20,15 +20,6 @@ pub fn compile(files: &[Arc<ConfigFile>]) -> Layers {
     Layers::new(sets.collect())
 }
 
-/// The rules of one of the files that [`compile`] was given.
-pub fn layer<'a>(
-    layers: &'a Layers,
-    files: &[Arc<ConfigFile>],
-    file: usize,
-) -> Option<&'a RuleSet> {
-    layers.sets().get(files.len().checked_sub(file + 1)?)
-}
-
 fn rule_set(rules: &[ToolRule], strategy: RuleStrategy) -> RuleSet {
     let strategy = match strategy {
         RuleStrategy::FirstMatch => Strategy::FirstMatch,

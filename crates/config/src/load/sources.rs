@@ -128,7 +128,7 @@ fn named(
         progress
             .watched
             .extend(found.iter().map(|f| f.path.clone()));
-        return found;
+        return present_or_first(found);
     };
     let Some(path) = beside(request, file, written) else {
         let message = format!("sources[{index}].path begins with a variable that is not set");
@@ -148,6 +148,16 @@ fn named(
         Scope::User
     };
     vec![discover::look(client, &path, scope, request.surroundings)]
+}
+
+/// The places that hold something; where none does, the first stands for all.
+fn present_or_first(mut found: Vec<Found>) -> Vec<Found> {
+    if found.iter().any(|f| f.state != State::Missing) {
+        found.retain(|f| f.state != State::Missing);
+    } else {
+        found.truncate(1);
+    }
+    found
 }
 
 fn placed(
@@ -212,7 +222,21 @@ fn take(
         }
     }
     match state {
-        SourceState::Read(_) => imported.extend(found.servers),
+        SourceState::Read(_) => {
+            let lookup = |name: &str| request.surroundings.var(name);
+            for server in found.servers.iter().filter(|s| s.enabled) {
+                if let Some(unset) = server.unset(&lookup) {
+                    let (name, from) = (&server.name, &server.origin);
+                    progress.diagnostics.push(
+                        Diagnostic::warning(format!(
+                            "the server {name:?} of {from} cannot start: {unset}"
+                        ))
+                        .help(format!("set {} before Toolcrib starts", unset.name)),
+                    );
+                }
+            }
+            imported.extend(found.servers);
+        }
         SourceState::NotFound if !automatic => progress.diagnostics.push(Diagnostic::warning(
             format!("the source {shown} ({}) is not there", found.client.id),
         )),

@@ -7,7 +7,7 @@ use indexmap::IndexMap;
 use serde_json::Value as Json;
 use toolcrib_core::canon;
 
-use crate::placeholder::Template;
+use crate::placeholder::{Template, Unset};
 
 /// A server, whichever file and format it came from.
 #[derive(Clone, Debug, PartialEq)]
@@ -159,6 +159,27 @@ impl Server {
             handling: Handling::default(),
             origin,
         }
+    }
+
+    /// Every text of it that may refer to environment variables.
+    pub fn templates(&self) -> impl Iterator<Item = &Template> {
+        let transport: Vec<&Template> = match &self.transport {
+            Transport::Stdio(stdio) => std::iter::once(&stdio.command)
+                .chain(&stdio.args)
+                .chain(stdio.env.values())
+                .chain(&stdio.env_file)
+                .chain(&stdio.cwd)
+                .collect(),
+            Transport::Http(remote) | Transport::Sse(remote) => std::iter::once(&remote.url)
+                .chain(remote.headers.values())
+                .collect(),
+        };
+        transport.into_iter().chain(&self.handling.bearer)
+    }
+
+    /// The first variable that it needs and that is not set.
+    pub fn unset(&self, lookup: &dyn Fn(&str) -> Option<String>) -> Option<Unset> {
+        self.templates().find_map(|text| text.expand(lookup).err())
     }
 
     /// A hash of what the server runs or where it is, with which variables and headers, so that the

@@ -2,13 +2,16 @@
 
 #![expect(clippy::unwrap_used, reason = "a test whose stage cannot be set fails")]
 
+mod documents;
 mod export;
 mod export_own;
 mod import;
 mod import_broken;
 mod import_home;
+mod load;
 mod readers;
 mod readers_equal;
 mod readers_files;
 mod readers_hostile;
 mod readers_script;
+mod validate;

@@ -2,6 +2,7 @@
 
 use clap::{Args, Subcommand};
 use serde_json::json;
+use toolcrib_config::file::ConfigFile;
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
 use toolcrib_core::pattern::rules::{Explanation, RuleReport, Standing};
@@ -54,16 +55,13 @@ fn explain(context: &mut Context, id: &str) -> Result<(), Failure> {
     let config = context.loader().config()?;
     let asked = asked(context, &config, server, tool);
     let verdict = config.rules.verdict(asked.server, asked.tool, &asked.tags);
-    let explanations: Vec<Explanation> = config
-        .rules
-        .sets()
-        .iter()
-        .map(|set| set.explain(asked.server, asked.tool))
+    let explanations: Vec<(Explanation, &ConfigFile)> = config
+        .layers()
+        .map(|(set, file)| (set.explain(asked.server, asked.tool), file))
         .collect();
     if context.ui.is_json() {
         let layers: Vec<_> = explanations
             .iter()
-            .zip(&config.files)
             .map(|(explanation, file)| {
                 json!({ "file": file.source.path(), "rules": explanation.rules })
             })
@@ -90,7 +88,7 @@ fn explain(context: &mut Context, id: &str) -> Result<(), Failure> {
             .ui
             .line(format!("  Tags: {}", verdict.verdict.tags.join(", ")));
     }
-    for (explanation, file) in explanations.iter().zip(&config.files) {
+    for (explanation, file) in &explanations {
         if explanation.rules.is_empty() {
             continue;
         }

@@ -5,8 +5,7 @@ use serde_json::{Value, json};
 use toolcrib_config::import::Discovery;
 use toolcrib_config::import::discover::State;
 use toolcrib_config::merge::{Finding, Merged};
-use toolcrib_config::model::server::{Origin, Server, Transport};
-use toolcrib_config::placeholder::Template;
+use toolcrib_config::model::server::{Origin, Server};
 use toolcrib_config::surroundings::Surroundings;
 
 use crate::cli::Context;
@@ -26,8 +25,7 @@ pub(super) fn switch_off_unset(
     let mut waiting = Vec::new();
     for server in servers.iter_mut().filter(|server| server.enabled) {
         let lookup = |name: &str| surroundings.var(name);
-        let unset = templates(server).find_map(|template| template.expand(&lookup).err());
-        if let Some(unset) = unset {
+        if let Some(unset) = server.unset(&lookup) {
             waiting.push(Waiting {
                 name: server.name.clone(),
                 variable: unset.name,
@@ -36,21 +34,6 @@ pub(super) fn switch_off_unset(
         }
     }
     waiting
-}
-
-fn templates(server: &Server) -> impl Iterator<Item = &Template> {
-    let transport: Vec<&Template> = match &server.transport {
-        Transport::Stdio(stdio) => std::iter::once(&stdio.command)
-            .chain(&stdio.args)
-            .chain(stdio.env.values())
-            .chain(&stdio.env_file)
-            .chain(&stdio.cwd)
-            .collect(),
-        Transport::Http(remote) | Transport::Sse(remote) => std::iter::once(&remote.url)
-            .chain(remote.headers.values())
-            .collect(),
-    };
-    transport.into_iter().chain(&server.handling.bearer)
 }
 
 /// One server of one file.
@@ -212,7 +195,12 @@ fn fate(server: &Server, merged: &Merged, waiting: &[Waiting]) -> (&'static str,
         return ("waiting", note);
     }
     if written == server.name {
-        ("imported", String::new())
+        let off = if server.enabled {
+            ""
+        } else {
+            "switched off there"
+        };
+        ("imported", off.to_owned())
     } else {
         ("renamed", format!("called {written}, the name is taken"))
     }
