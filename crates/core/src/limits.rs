@@ -234,3 +234,9 @@ pub const VALIDATORS_NODES_MAX: usize = 1_000_000;
 pub const CALL_TIMEOUT_MS_DEFAULT: u64 = 30_000;
 /// Longest time-out that a caller may ask for, where the configuration does not allow more.
 pub const CALL_TIMEOUT_MS_ASKED_MAX: u64 = 600_000;
+/// Most of a description that is looked at for signs of deceit.
+pub const SUSPICION_TEXT_BYTES_MAX: usize = 64 * 1024;
+/// Most texts of one tool's schema that are looked at for signs of deceit.
+pub const SUSPICION_TEXTS_MAX: usize = 2_000;
+/// Most flags on one tool.
+pub const SUSPICION_FLAGS_MAX: usize = 20;

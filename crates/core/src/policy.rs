@@ -17,6 +17,7 @@ pub mod risk;
 mod rulebook;
 pub mod scope;
 pub mod settings;
+pub mod suspicion;
 
 pub use approval::Approval;
 pub use bucket::Rate;
