@@ -1,6 +1,7 @@
 //! Documents that are generated, committed, and checked for being stale.
 
 use anyhow::{Context, Result, bail};
+use toolcrib_config::{reference, schema};
 
 use crate::args::Args;
 use crate::requirements::Table;
@@ -13,10 +14,20 @@ struct Document {
 }
 
 /// Every generated document. A new one is a line here.
-const DOCUMENTS: &[Document] = &[Document {
-    path: "docs/requirements.md",
-    generate: || Ok(Table::load()?.to_markdown()),
-}];
+const DOCUMENTS: &[Document] = &[
+    Document {
+        path: "docs/requirements.md",
+        generate: || Ok(Table::load()?.to_markdown()),
+    },
+    Document {
+        path: schema::COMMITTED_PATH,
+        generate: || Ok(schema::text()),
+    },
+    Document {
+        path: reference::COMMITTED_PATH,
+        generate: || Ok(reference::markdown()),
+    },
+];
 
 /// `cargo xtask docs`
 pub(crate) fn run(args: &mut Args) -> Result<()> {

@@ -1,45 +1,103 @@
 //! Tasks that need the product's own crates.
 //!
-//! The driver is built without them. Where it is, these tasks start the same program again, built with the
-//! feature `product`: in the debug profile for documents, in the profile `ci` where speed is measured.
+//! The driver is built without them. Where it is, these tasks start the same program again, built with
+//! the feature `product`: in the debug profile for documents, in the profile `ci` where speed counts.
 
 use anyhow::Result;
 
 use crate::args::Args;
+
+#[cfg(feature = "product")]
+pub(crate) use here::{bench, docs, eval};
 #[cfg(not(feature = "product"))]
-use crate::process;
+pub(crate) use there::{bench, docs, eval};
 
-/// `cargo xtask eval`
-pub(crate) fn eval(args: &mut Args) -> Result<()> {
-    #[cfg(feature = "product")]
-    return crate::cases::run(args.remaining());
-    #[cfg(not(feature = "product"))]
-    again("eval", Some("ci"), args)
-}
+/// The tasks themselves, in a program that has the product's crates.
+#[cfg(feature = "product")]
+mod here {
+    use super::{Args, Result};
+    use anyhow::bail;
 
-/// `cargo xtask bench`
-pub(crate) fn bench(args: &mut Args) -> Result<()> {
-    #[cfg(feature = "product")]
-    return crate::bench::run(args);
-    #[cfg(not(feature = "product"))]
-    again("bench", Some("ci"), args)
-}
+    /// One evaluation: its name, and what runs it with its own arguments.
+    type Evaluation = (&'static str, fn(&[String]) -> Result<()>);
 
-/// `cargo xtask docs`
-pub(crate) fn docs(args: &mut Args) -> Result<()> {
-    #[cfg(feature = "product")]
-    return crate::docs::run(args);
-    #[cfg(not(feature = "product"))]
-    again("docs", None, args)
-}
+    /// Every evaluation over shared data. A new one is a line here.
+    const EVALUATIONS: &[Evaluation] = &[("cases", crate::cases::run)];
 
-#[cfg(not(feature = "product"))]
-fn again(task: &str, profile: Option<&str>, args: &Args) -> Result<()> {
-    let mut command = process::cargo();
-    command.args(["run", "--quiet", "--locked", "--package", "xtask"]);
-    if let Some(profile) = profile {
-        command.args(["--profile", profile]);
+    /// `cargo xtask eval`: all evaluations, or the one that is named.
+    pub(crate) fn eval(args: &mut Args) -> Result<()> {
+        let name = args.positional();
+        let chosen = |(of, _): &&Evaluation| name.as_deref().is_none_or(|name| name == *of);
+        let mut failed = Vec::new();
+        let mut ran = 0;
+        for (of, run) in EVALUATIONS.iter().filter(chosen) {
+            crate::ui::title(of);
+            ran += 1;
+            if let Err(error) = run(args.remaining()) {
+                crate::ui::error(&format!("{error:#}"));
+                failed.push(*of);
+            }
+        }
+        if ran == 0 {
+            let names: Vec<&str> = EVALUATIONS.iter().map(|(name, _)| *name).collect();
+            bail!(
+                "there is no such evaluation; there are: {}",
+                names.join(", ")
+            );
+        }
+        if !failed.is_empty() {
+            bail!("these evaluations failed: {}", failed.join(", "));
+        }
+        Ok(())
     }
-    command.args(["--", task]).args(args.remaining());
-    process::run(&mut command)
+
+    /// `cargo xtask bench`
+    pub(crate) fn bench(args: &mut Args) -> Result<()> {
+        crate::bench::run(args)
+    }
+
+    /// `cargo xtask docs`
+    pub(crate) fn docs(args: &mut Args) -> Result<()> {
+        crate::docs::run(args)
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn an_evaluation_that_does_not_exist_is_refused_with_the_names_that_do() {
+            let error = eval(&mut Args::new(vec!["case".into()])).unwrap_err();
+            assert!(error.to_string().contains("cases"), "{error}");
+        }
+    }
+}
+
+/// The same tasks in a program that must start another one for them.
+#[cfg(not(feature = "product"))]
+mod there {
+    use super::{Args, Result};
+    use crate::process;
+
+    pub(crate) fn eval(args: &mut Args) -> Result<()> {
+        again("eval", Some("ci"), args)
+    }
+
+    pub(crate) fn bench(args: &mut Args) -> Result<()> {
+        again("bench", Some("ci"), args)
+    }
+
+    pub(crate) fn docs(args: &mut Args) -> Result<()> {
+        again("docs", None, args)
+    }
+
+    fn again(task: &str, profile: Option<&str>, args: &Args) -> Result<()> {
+        let mut command = process::cargo();
+        command.args(["run", "--quiet", "--locked", "--package", "xtask"]);
+        if let Some(profile) = profile {
+            command.args(["--profile", profile]);
+        }
+        command.args(["--", task]).args(args.remaining());
+        process::run(&mut command)
+    }
 }

@@ -18,7 +18,7 @@ const NAMES: &[&str] = &[
 ];
 
 /// Where made-up people live in tests and documents; any other absolute path of that kind is a real machine's.
-const PLACEHOLDERS: &[&str] = &["/home/ada", "/home/u/", "/home/user", "/work/project"];
+const PLACEHOLDERS: &[&str] = &["/home/ada", "/home/u/", "/home/user", "/work/pro"];
 
 /// Folders whose content stands for files of other people's machines.
 const FIXTURES: &[&str] = &["fixtures/", "__fuzz__/"];
@@ -136,6 +136,48 @@ fn modules_are_named_after_what_they_are() {
         ))
     };
     none(&sources().into_iter().filter_map(bad).collect::<Vec<_>>());
+}
+
+#[test]
+fn every_file_is_part_of_a_crate() {
+    let all = sources();
+    let orphan = |(name, _): &(String, String)| {
+        let path = PathBuf::from(name);
+        let stem = path.file_stem()?.to_string_lossy().into_owned();
+        let dir = path.parent()?;
+        let above = dir.file_name()?.to_string_lossy().into_owned();
+        let is_root = matches!(stem.as_str(), "lib" | "main" | "build")
+            || ["tests", "benches", "examples", "bin"].contains(&above.as_str())
+                && !name.contains("/src/");
+        if is_root || name.contains("fixtures/") {
+            return None;
+        }
+        let parents = [
+            dir.with_extension("rs"),
+            dir.join("lib.rs"),
+            dir.join("main.rs"),
+        ];
+        let declared = parents.iter().any(|parent| {
+            let parent = parent.to_string_lossy().replace('\\', "/");
+            all.iter()
+                .any(|(other, text)| *other == parent && declares(text, &stem))
+        });
+        (!declared).then(|| format!("{name}: no `mod {stem};` beside it, so it is never compiled"))
+    };
+    none(&all.iter().filter_map(orphan).collect::<Vec<_>>());
+}
+
+/// Whether a file declares a module of that name.
+fn declares(text: &str, module: &str) -> bool {
+    let code = Source::new(text).code();
+    let words: Vec<&str> = code
+        .split(|c: char| c.is_whitespace())
+        .filter(|word| !word.is_empty())
+        .collect();
+    let spelt = format!("{module};");
+    words
+        .windows(2)
+        .any(|pair| pair[0] == "mod" && pair[1] == spelt)
 }
 
 #[test]

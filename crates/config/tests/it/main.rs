@@ -4,9 +4,11 @@
 
 mod documents;
 mod export;
+mod export_install;
 mod export_own;
 mod import;
 mod import_broken;
+mod import_custom;
 mod import_home;
 mod load;
 mod readers;

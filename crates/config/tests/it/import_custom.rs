@@ -1,0 +1,61 @@
+//! The custom YAML: servers and their tools, written down by hand.
+
+use toolcrib_config::import::Scope;
+
+use crate::import::{check, fixture, read, show};
+
+#[test]
+fn the_documents_yaml_gives_tools_without_connecting() {
+    check(
+        "custom",
+        "custom.yaml",
+        Scope::User,
+        &[
+            "github $ npx -y @modelcontextprotocol/server-github title:GitHub MCP Server tool:create_issue tool:list_repos",
+            "hosted http https://hosted.example.com/mcp Authorization=Bearer ${HOSTED_TOKEN} tool:search",
+        ],
+        &[],
+    );
+    let imported = read("custom", "x.yaml", &fixture("custom.yaml"), Scope::User);
+    assert_eq!(
+        imported.servers[0].description.as_deref(),
+        Some("GitHub API integration")
+    );
+    assert_eq!(
+        imported.servers[0].tools[0].description,
+        "Create a GitHub issue"
+    );
+    let search = &imported.servers[1].tools[0];
+    assert_eq!(search.tags, ["search"]);
+    assert_eq!(
+        search.input_schema.as_ref().unwrap()["properties"]["q"]["type"],
+        "string"
+    );
+    assert_eq!(imported.diagnostics, []);
+}
+
+#[test]
+fn the_documents_yaml_may_also_be_a_list_or_a_clients_map() {
+    let list = "servers:\n  - name: a\n    description: A\n    connection: { type: stdio, command: x }\n    tools: [one]\n";
+    let imported = read("custom", "x.yaml", list, Scope::User);
+    assert_eq!(
+        imported.servers.iter().map(show).collect::<Vec<_>>(),
+        ["a $ x tool:one"]
+    );
+    let flat = "discovery:\n  servers:\n    a: { command: x, tools: [{name: t}] }\n";
+    let imported = read("custom", "x.yaml", flat, Scope::User);
+    assert_eq!(
+        imported.servers.iter().map(show).collect::<Vec<_>>(),
+        ["a $ x tool:t"]
+    );
+    let map = "mcpServers:\n  a: { command: x }\n";
+    let imported = read("custom", "x.yaml", map, Scope::User);
+    assert_eq!(
+        imported.servers.iter().map(show).collect::<Vec<_>>(),
+        ["a $ x"]
+    );
+    assert_eq!(
+        read("custom", "x.yaml", "servers:\n", Scope::User).servers,
+        []
+    );
+}
