@@ -6,6 +6,7 @@ use serde::Serialize;
 
 use crate::load::Config;
 use crate::model::Server;
+use crate::model::rule::{RuleStrategy, ToolRule};
 
 /// The difference between a configuration and the one before it. Names are sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -30,9 +31,7 @@ impl Difference {
         let old = by_name(&before.servers);
         let new = by_name(&after.servers);
         let mut difference = Self {
-            rules: before.settings.tool_rules != after.settings.tool_rules
-                || before.settings.rule_strategy != after.settings.rule_strategy
-                || before.files.len() != after.files.len(),
+            rules: !rules(before).eq(rules(after)),
             settings: !same_settings(before, after),
             ..Self::default()
         };
@@ -59,6 +58,14 @@ impl Difference {
             && !self.rules
             && !self.settings
     }
+}
+
+/// The rules of every layer: those of the user's own file hold beside a project's.
+fn rules(config: &Config) -> impl Iterator<Item = (&[ToolRule], RuleStrategy)> {
+    config.files.iter().map(|file| {
+        let settings = &file.settings;
+        (settings.tool_rules.as_slice(), settings.rule_strategy)
+    })
 }
 
 fn by_name(servers: &[Server]) -> BTreeMap<&str, &Server> {

@@ -8,13 +8,15 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
+use toolcrib_config::load;
 use toolcrib_config::places::Places;
 use toolcrib_config::surroundings::{Os, Surroundings};
 use toolcrib_core::Code;
 
-use crate::control::Place;
+use crate::control::{Counts, Place};
 use crate::failure::{Failure, exit};
 use crate::fault;
+use crate::known::{self, Known};
 use crate::loader::Loader;
 use crate::telemetry;
 use crate::ui::{Color, Ui};
@@ -146,6 +148,16 @@ impl Context {
         Loader::new(self.surroundings.clone(), self.explicit_config())
     }
 
+    /// The tools that are known without asking any server.
+    pub fn known_tools(&self, config: &load::Config) -> Vec<Known> {
+        known::tools(config, &self.surroundings, now_ms())
+    }
+
+    /// How many servers and tools a configuration has, as far as files say.
+    pub fn known_counts(&self, config: &load::Config) -> Counts {
+        known::counts(config, &self.surroundings, now_ms())
+    }
+
     /// Where control sockets are.
     pub fn control_place(&self) -> Place {
         let data = Places::of(&self.surroundings).data;
@@ -238,6 +250,10 @@ fn conclude(ui: &mut Ui, outcome: Result<(), Failure>) -> u8 {
             exit::FAILED
         }
     }
+}
+
+fn now_ms() -> i64 {
+    jiff::Timestamp::now().as_millisecond()
 }
 
 /// Where this process runs.

@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolcrib_config::Severity;
 use toolcrib_config::load::Config;
+use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::{Code, limits};
 
 use crate::control::{Counts, Place, Status};
@@ -28,7 +29,7 @@ pub struct Options {
     /// Where its control socket goes.
     pub control: Place,
     /// Where it was started.
-    pub directory: PathBuf,
+    pub surroundings: Surroundings,
     /// Whether it ends when its standard input is closed.
     pub stdio: bool,
 }
@@ -39,7 +40,7 @@ pub struct Process {
     live: Arc<Live<Config>>,
     requests: Requests,
     started: jiff::Timestamp,
-    directory: PathBuf,
+    surroundings: Surroundings,
 }
 
 impl Process {
@@ -50,7 +51,7 @@ impl Process {
             pid: std::process::id(),
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: self.started.to_string(),
-            directory: self.directory.display().to_string(),
+            directory: self.surroundings.cwd.display().to_string(),
             config: now.config.path.as_ref().map(|p| p.display().to_string()),
             generation: now.number,
             reload: self.requests.last().as_deref().cloned(),
@@ -58,8 +59,12 @@ impl Process {
     }
 
     /// How many servers and tools it has.
-    pub fn counts(&self) -> Counts {
-        known::counts(&self.live.current().config)
+    pub async fn counts(&self) -> Counts {
+        let (now, here) = (self.live.current(), self.surroundings.clone());
+        let now_ms = jiff::Timestamp::now().as_millisecond();
+        let counting =
+            tokio::task::spawn_blocking(move || known::counts(&now.config, &here, now_ms));
+        counting.await.unwrap_or_default()
     }
 
     /// Reads the configuration again.
@@ -74,8 +79,8 @@ impl crate::control::server::Service for Process {
         Process::status(self)
     }
 
-    fn counts(&self) -> Counts {
-        Process::counts(self)
+    async fn counts(&self) -> Counts {
+        Process::counts(self).await
     }
 
     async fn reload(&self) -> Result<Arc<Report>, Ending> {
@@ -121,7 +126,7 @@ async fn serve(
         live: Arc::clone(&live),
         requests: requests.clone(),
         started: jiff::Timestamp::now(),
-        directory: options.directory,
+        surroundings: options.surroundings,
     });
     tasks.spawn(watch::run(
         queue.files(),

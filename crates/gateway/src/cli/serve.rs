@@ -50,7 +50,7 @@ impl Serve {
         }
         let options = process::Options {
             control: context.control_place(),
-            directory: context.surroundings.cwd.clone(),
+            surroundings: context.surroundings.clone(),
             stdio: self.stdio,
         };
         process::run(context.loader().names(self.names.map(Names::from)), options)

@@ -25,7 +25,7 @@ pub trait Service: Send + Sync + 'static {
     /// What it runs on.
     fn status(&self) -> Status;
     /// How many servers and tools it has.
-    fn counts(&self) -> Counts;
+    fn counts(&self) -> impl Future<Output = Counts> + Send;
     /// Reads the configuration again.
     fn reload(&self) -> impl Future<Output = Result<Arc<Report>, Ending>> + Send;
 }
@@ -162,7 +162,7 @@ async fn answer(line: &[u8], service: &impl Service) -> Answer {
             pid: std::process::id(),
         }),
         Op::Status => Answer::result(&service.status()),
-        Op::Counts => Answer::result(&service.counts()),
+        Op::Counts => Answer::result(&service.counts().await),
         Op::Reload => {
             let longest = Duration::from_millis(limits::CONTROL_RELOAD_TIMEOUT_MS);
             match timeout(longest, service.reload()).await {

@@ -89,6 +89,47 @@ fn show_takes_its_counts_from_the_process_that_runs_on_the_same_configuration() 
 }
 
 #[test]
+fn tools_of_lists_that_were_kept_on_disk_are_counted_and_checked_against_the_rules() {
+    use toolcrib_config::surroundings::{Os, Surroundings};
+    let home = Home::new();
+    home.configure(
+        "servers: {github: {command: gh}}
+toolRules:
+  - {pattern: ['create_*'], enabled: true}
+  - {pattern: ['create_issue'], enabled: false}
+",
+    );
+    let here = Surroundings::new(Os::current(), home.path(""), home.path("work"), |_| None);
+    let config = toolcrib::loader::Loader::new(here.clone(), None)
+        .config()
+        .unwrap();
+    let tools = [
+        "{\"name\":\"create_issue\"}",
+        "{\"name\":\"list\"}",
+        "{\"bad\":1}",
+    ];
+    let tools = tools.map(|t| serde_json::value::RawValue::from_string(t.to_owned()).unwrap());
+    let now_ms = jiff::Timestamp::now().as_millisecond();
+    toolcrib::known::kept_lists(&config, &here)
+        .store_tools(
+            "github",
+            &config.servers[0].fingerprint(),
+            tools.to_vec(),
+            now_ms,
+        )
+        .unwrap();
+    let said = home.run(&["config", "show"]);
+    assert!(
+        said.out.ends_with("Tools: 2 total, 1 enabled\n"),
+        "{}",
+        said.out
+    );
+    assert!(said.err.contains("create_issue"), "{}", said.err);
+    let said = home.run(&["config", "validate"]);
+    assert!(said.out.contains("github:create_issue"), "{}", said.out);
+}
+
+#[test]
 fn show_json_has_everything_that_is_shown() {
     let json = documented().run(&["config", "show", "--json"]).json();
     assert_eq!(json["enabled"], true);

@@ -139,6 +139,23 @@ fn a_refused_reload_over_the_socket_ends_with_2_and_the_findings() {
 }
 
 #[test]
+fn a_rule_of_the_users_own_file_takes_effect_beside_a_projects_file() {
+    let home = Home::new();
+    home.write(
+        "work/toolcrib.yaml",
+        "servers: {a: {command: a, tools: [{name: t, description: d}]}}\n",
+    );
+    home.run(&["trust"]);
+    home.configure("toolRules: []\n");
+    let _server = home.serve(&[]);
+    assert_eq!(status(&home)["counts"]["toolsEnabled"], 1);
+    home.configure("toolRules: [{pattern: [t], enabled: false}]\n");
+    eventually("the rule of the user's file", || {
+        (status(&home)["counts"]["toolsEnabled"] == 0).then_some(())
+    });
+}
+
+#[test]
 fn without_a_process_the_files_are_read_and_that_is_said() {
     let home = Home::new();
     home.configure(TWO);

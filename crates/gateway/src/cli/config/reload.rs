@@ -9,7 +9,6 @@ use crate::control::Op;
 use crate::control::client::{Answered, ask_all};
 use crate::failure::{Failure, exit};
 use crate::finding::Finding;
-use crate::known;
 use crate::reload::{Outcome, Report};
 use crate::ui::Line;
 
@@ -46,15 +45,14 @@ impl Reload {
 /// Without a running process the files are read, so that it is known whether they will do.
 fn on_files(context: &mut Context) -> Result<(), Failure> {
     let config = context.loader().config()?;
-    let counts = known::counts(&config);
     if context.ui.is_json() {
         context.ui.json(&json!({
             "processes": [],
             "config": config.path,
-            "servers": counts.servers_configured,
+            "servers": config.servers.len(),
         }));
     } else {
-        let servers = counts.servers_configured;
+        let servers = config.servers.len();
         context.ui.line(Line::new().mark(true).text(format_args!(
             " No process is running; the configuration loads with {servers} servers."
         )));

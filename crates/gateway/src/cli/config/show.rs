@@ -8,14 +8,13 @@ use crate::cli::{Context, running, shown};
 use crate::control::{Counts, Op};
 use crate::failure::Failure;
 use crate::finding::Finding;
-use crate::known;
 use crate::ui::{Line, Tone};
 
 /// Runs the command.
 pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
     let config = context.loader().config()?;
     let (counts, pid) = counts(context, &config)?;
-    let findings = doubts(&config);
+    let findings = doubts(context, &config);
     if context.ui.is_json() {
         let value = shape(&config, counts, pid, &findings);
         context.ui.json(&value);
@@ -38,7 +37,7 @@ pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
     if pid.is_none() {
         context
             .ui
-            .note("No process is running: the counts are those of the files.");
+            .note("No process is running: the counts are those of files and cache.");
     }
     Ok(())
 }
@@ -53,12 +52,13 @@ fn counts(context: &Context, config: &Config) -> Result<(Counts, Option<u32>), F
         let counts = process.ask::<Counts>(Op::Counts).await.ok()?;
         Some((counts, Some(process.pid)))
     });
-    Ok(live.unwrap_or_else(|| (known::counts(config), None)))
+    Ok(live.unwrap_or_else(|| (context.known_counts(config), None)))
 }
 
 /// What loads and still will not do what it seems to, after what was found while loading.
-fn doubts(config: &Config) -> Vec<Finding> {
-    let tools: Vec<_> = known::tools(config).map(|k| (k.server, k.tool)).collect();
+fn doubts(context: &Context, config: &Config) -> Vec<Finding> {
+    let tools = context.known_tools(config);
+    let tools: Vec<_> = tools.iter().map(|k| (&*k.server, &*k.tool)).collect();
     let found = validate::findings(config, &tools);
     config
         .diagnostics

@@ -6,13 +6,13 @@ use toolcrib_config::validate;
 use crate::cli::Context;
 use crate::failure::Failure;
 use crate::finding::Finding;
-use crate::known;
 use crate::ui::Line;
 
 /// Runs the command.
 pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
     let (config, mut diagnostics) = context.loader().inspect()?;
-    let tools: Vec<_> = known::tools(&config).map(|k| (k.server, k.tool)).collect();
+    let tools = context.known_tools(&config);
+    let tools: Vec<_> = tools.iter().map(|k| (&*k.server, &*k.tool)).collect();
     diagnostics.extend(validate::findings(&config, &tools));
     let findings: Vec<Finding> = diagnostics.iter().map(Finding::from).collect();
     let errors = findings.iter().filter(|f| f.is_error()).count();

@@ -25,7 +25,7 @@ impl Service for Desk {
         }
     }
 
-    fn counts(&self) -> Counts {
+    async fn counts(&self) -> Counts {
         Counts {
             servers_configured: 3,
             ..Counts::default()
