@@ -53,7 +53,8 @@ impl Import {
                 .join("toolcrib.yaml")
         });
         let text = own::to_yaml(&merged.servers, HEADER);
-        let written = if self.write {
+        // An empty configuration would keep the clients' files from being used as they are.
+        let written = if self.write && !merged.servers.is_empty() {
             write(context, &target, &text, self.replace)?;
             Some(&target)
         } else {
@@ -73,7 +74,9 @@ impl Import {
         inventory.show(context);
         findings(context, &discovery);
         secrets(context, &merged);
-        conclude(context, &merged, &target, written.is_some());
+        if !merged.servers.is_empty() {
+            conclude(context, &merged, &target, written.is_some());
+        }
         if self.dry_run {
             context.ui.gap();
             for line in text.lines() {

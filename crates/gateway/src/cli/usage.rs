@@ -70,14 +70,17 @@ mod tests {
 
     #[test]
     fn a_similar_command_is_named_in_both_forms() {
-        let error = Cli::try_parse_from(["toolcrib", "serv"]).unwrap_err();
+        let error = Cli::try_parse_from(["toolcrib", "statu"]).unwrap_err();
         let long = sentence(&error, false);
-        assert!(long.starts_with("unrecognized subcommand 'serv'"), "{long}");
+        assert!(
+            long.starts_with("unrecognized subcommand 'statu'"),
+            "{long}"
+        );
         assert!(long.contains("Usage:"), "{long}");
         let short = sentence(&error, true);
         assert_eq!(
             short,
-            "unrecognized subcommand 'serv'; tip: a similar subcommand exists: 'serve'"
+            "unrecognized subcommand 'statu'; tip: a similar subcommand exists: 'status'"
         );
     }
 }

@@ -52,9 +52,19 @@ impl Requests {
         let _ = self.sender.try_send(request);
     }
 
-    /// The last reload, where there was one since the start.
+    /// The last reload since the start, where there was one. A second look that found nothing does
+    /// not take the place of one that did.
     pub fn last(&self) -> Option<Arc<Report>> {
         self.lock().clone()
+    }
+
+    /// Keeps the report, unless it is only a second look that found nothing.
+    fn remember(&self, report: &Arc<Report>) {
+        let mut last = self.lock();
+        let idle = report.cause == Cause::Recheck && report.outcome == Outcome::Unchanged;
+        if !idle || last.as_ref().is_none_or(|last| !last.is_current()) {
+            *last = Some(Arc::clone(report));
+        }
     }
 
     fn lock(&self) -> std::sync::MutexGuard<'_, Option<Arc<Report>>> {
@@ -116,7 +126,7 @@ impl<L: Load> Queue<L> {
             // All of these were made before the load begins, so one load answers them all.
             let report = Arc::new(self.reload(waiting[0].cause).await);
             report.log();
-            *self.requests.lock() = Some(Arc::clone(&report));
+            self.requests.remember(&report);
             for request in waiting.drain(..) {
                 if let Some(answer) = request.answer {
                     let _ = answer.send(Arc::clone(&report));

@@ -318,10 +318,74 @@ fn sources_lists_files_that_are_used_and_those_that_are_not() {
     );
     assert!(said.err.contains("toolcrib trust"), "{}", said.err);
     let all = home.run(&["config", "sources", "--all"]);
+    let named = home.run(&["config", "sources", "--config", "toolcrib.yaml"]);
+    assert!(
+        named
+            .out
+            .starts_with("Configuration: ~/work/toolcrib.yaml\n"),
+        "{}",
+        named.out
+    );
     assert!(all.out.lines().count() > said.out.lines().count() + 10);
     let json = home.run(&["config", "sources", "--json"]).json();
     assert_eq!(json["sources"].as_array().unwrap().len(), 3);
     assert!(json["searched"].as_array().unwrap().len() > 20);
+}
+
+#[test]
+fn sources_say_what_is_broken_untrusted_or_skipped() {
+    let home = Home::new();
+    home.write(".cursor/mcp.json", "{");
+    home.write("work/.mcp.json", r#"{"mcpServers":{"q":{"command":"q"}}}"#);
+    home.write(
+        ".codeium/windsurf/mcp_config.json",
+        r#"{"mcpServers":{"bad":{},"good":{"command":"g"}}}"#,
+    );
+    let said = home.run(&["config", "sources"]);
+    assert!(
+        said.out
+            .starts_with("Configuration: none; the defaults hold\n"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains("✗ cursor (~/.cursor/mcp.json) - cannot be read"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains("✗ claude-code (~/work/.mcp.json) - not trusted"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("      bad skipped: "), "{}", said.out);
+    let json = home.run(&["config", "sources", "--json"]).json();
+    let states: Vec<_> = json["sources"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|s| s["state"].as_str().unwrap())
+        .filter(|s| *s != "not-found")
+        .collect();
+    assert_eq!(states, ["untrusted", "broken", "read"]);
+}
+
+#[test]
+fn rules_of_the_users_own_file_are_shown_beside_those_of_a_project() {
+    let home = Home::new();
+    home.write(
+        "work/toolcrib.yaml",
+        "toolRules: [{pattern: [a], enabled: true}]\n",
+    );
+    home.run(&["trust"]);
+    home.configure("toolRules: [{pattern: [b], enabled: false}]\n");
+    let out = home.run(&["config", "show"]).out;
+    assert!(
+        out.contains("Tool Rules (2):\n  1. a → enabled\n  2. b → disabled (of ~/.config/toolcrib/toolcrib.yaml)\n"),
+        "{out}"
+    );
 }
 
 #[test]

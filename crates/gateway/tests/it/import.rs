@@ -162,11 +162,32 @@ fn one_broken_file_does_not_keep_the_others_from_being_imported() {
 }
 
 #[test]
+fn the_same_server_in_two_files_is_imported_once() {
+    let home = Home::new();
+    let text = r#"{"mcpServers":{"x":{"command":"x"}}}"#;
+    home.write(".cursor/mcp.json", text);
+    home.write(".lmstudio/mcp.json", text);
+    let said = home.run(&["import"]);
+    assert!(said.out.contains("same server as x"), "{}", said.out);
+    assert!(said.out.contains("1 server found"), "{}", said.out);
+}
+
+#[test]
+fn a_place_that_cannot_be_written_is_an_error() {
+    let home = furnished();
+    home.write(".config/toolcrib", "a file in place of the directory");
+    let said = home.run(&["import", "--write"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("cannot be written"), "{}", said.err);
+}
+
+#[test]
 fn an_empty_home_has_nothing_to_import() {
-    let said = Home::new().run(&["import"]);
-    assert!(
-        said.out.starts_with("No client has any servers.\n"),
-        "{}",
-        said.out
+    let home = Home::new();
+    let said = home.run(&["import", "--write"]);
+    assert_eq!(
+        (said.code, said.out.as_str()),
+        (Some(0), "No client has any servers.\n")
     );
+    assert!(!home.path(TARGET).exists());
 }

@@ -65,6 +65,7 @@ fn a_broken_file_keeps_what_runs_and_repairing_it_applies() {
         now["reload"]["error"]["diagnostics"][0]["line"] == 1,
         "{now}"
     );
+    assert!(home.run(&["status"]).out.contains("refused: "));
     server.hears("the running one stays in place");
     fs::write(&config, ONE).unwrap();
     let now = becomes(&home, 1);

@@ -136,6 +136,26 @@ fn a_process_that_hangs_is_named_and_the_others_are_asked() {
 }
 
 #[test]
+fn a_process_that_gives_no_answer_to_a_reload_is_an_error() {
+    let home = Home::new();
+    let directory = home.path("run/toolcrib");
+    std::fs::create_dir(&directory).unwrap();
+    let garbled = std::os::unix::net::UnixListener::bind(directory.join("1.sock")).unwrap();
+    std::thread::spawn(move || {
+        for stream in garbled.incoming() {
+            let _ = stream.unwrap().write_all(b"garbage\n");
+        }
+    });
+    let said = home.run(&["config", "reload", "--json"]);
+    assert_eq!(said.code, Some(2));
+    let error = &said.json()["error"];
+    assert_eq!(error["code"], "SERVER_CONNECTION_ERROR");
+    assert_eq!(error["processes"][0]["outcome"], "silent");
+    let said = home.run(&["config", "reload"]);
+    assert!(said.err.contains("restart it"), "{}", said.err);
+}
+
+#[test]
 fn hostile_clients_do_not_hurt() {
     let home = Home::new();
     let server = home.serve(&[]);

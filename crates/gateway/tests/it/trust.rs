@@ -135,46 +135,102 @@ fn naming_a_file_is_trusting_it() {
     assert_eq!(json["servers"]["configured"], 1);
 }
 
-/// Runs the program on a terminal of its own, types an answer, and gives what was shown.
-fn on_a_terminal(home: &Home, arguments: &[&str], answer: &str) -> String {
-    use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-    grantpt(&master).unwrap();
-    unlockpt(&master).unwrap();
-    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-    let slave = || -> OwnedFd {
-        let file = std::fs::File::options().read(true).write(true).open(&name);
-        file.unwrap().into()
-    };
-    let mut child = home
-        .command(arguments)
-        .env("TERM", "xterm")
-        .stdin(Stdio::from(slave()))
-        .stderr(Stdio::from(slave()))
-        .stdout(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let mut terminal = std::fs::File::from(master);
-    let mut shown = Vec::new();
-    let mut buffer = [0; 1024];
-    while !String::from_utf8_lossy(&shown).contains("be used?") {
-        let n = terminal.read(&mut buffer).unwrap();
-        shown.extend(&buffer[..n]);
+/// The program on a terminal of its own.
+struct Terminal {
+    child: std::process::Child,
+    screen: std::fs::File,
+    shown: String,
+}
+
+impl Terminal {
+    fn start(home: &Home, arguments: &[&str]) -> Self {
+        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+        let slave = || -> OwnedFd {
+            let file = std::fs::File::options().read(true).write(true).open(&name);
+            file.unwrap().into()
+        };
+        let child = home
+            .command(arguments)
+            .env("TERM", "xterm")
+            .stdin(Stdio::from(slave()))
+            .stderr(Stdio::from(slave()))
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            child,
+            screen: std::fs::File::from(master),
+            shown: String::new(),
+        }
     }
-    terminal.write_all(answer.as_bytes()).unwrap();
-    let out = std::io::read_to_string(child.stdout.take().unwrap()).unwrap();
-    assert!(child.wait().unwrap().success());
-    String::from_utf8_lossy(&shown).into_owned() + &out
+
+    /// Waits for a text on the screen.
+    fn shows(&mut self, text: &str) {
+        let mut buffer = [0; 1024];
+        while !self.shown.contains(text) {
+            let count = self.screen.read(&mut buffer).unwrap();
+            self.shown += &String::from_utf8_lossy(&buffer[..count]);
+        }
+    }
+
+    /// Answers the question.
+    fn answer(&mut self, key: &str) {
+        self.shows("be used?");
+        self.screen.write_all(key.as_bytes()).unwrap();
+    }
+
+    /// What it wrote to standard output until its end.
+    fn ends(mut self) -> String {
+        let out = std::io::read_to_string(self.child.stdout.take().unwrap()).unwrap();
+        assert!(self.child.wait().unwrap().success());
+        out
+    }
 }
 
 #[test]
 fn a_terminal_asks() {
     let home = project();
-    let shown = on_a_terminal(&home, &["trust"], "n");
-    assert!(shown.contains("p: prog --token=***"), "{shown}");
-    assert!(shown.contains("Nothing more is trusted"), "{shown}");
-    assert_eq!(configured(&home), 0);
-    let shown = on_a_terminal(&home, &["trust"], "y");
-    assert!(shown.contains("2 files of ~/work may be used"), "{shown}");
-    assert_eq!(configured(&home), 1);
+    for (key, expected, servers) in [
+        ("n", "Nothing more is trusted in ~/work than before.\n", 0),
+        (
+            "y",
+            "✓ 2 files of ~/work may be used as they are now; a change asks again.\n",
+            1,
+        ),
+    ] {
+        let mut terminal = Terminal::start(&home, &["trust"]);
+        terminal.answer(key);
+        assert!(
+            terminal.shown.contains("p: prog --token=***"),
+            "{}",
+            terminal.shown
+        );
+        assert_eq!(terminal.ends(), expected);
+        assert_eq!(configured(&home), servers);
+    }
+}
+
+#[test]
+fn a_process_that_is_started_on_a_terminal_asks_before_it_uses_a_project_file() {
+    let home = project();
+    let mut terminal = Terminal::start(&home, &["serve"]);
+    terminal.answer("y");
+    terminal.shows("ready");
+    let json = home.run(&["status", "--json"]).json();
+    assert_eq!(json["processes"][0]["counts"]["serversConfigured"], 1);
+    let pid = i32::try_from(terminal.child.id()).unwrap();
+    let pid = rustix::process::Pid::from_raw(pid).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
+    assert_eq!(terminal.ends(), "");
+}
+
+#[test]
+fn yes_on_the_command_line_is_an_answer() {
+    let home = project();
+    let terminal = Terminal::start(&home, &["trust", "--yes"]);
+    assert!(terminal.ends().starts_with("✓ 2 files"));
 }

@@ -47,6 +47,26 @@ async fn the_same_configuration_again_is_not_a_new_generation() {
 }
 
 #[tokio::test]
+async fn a_second_look_that_finds_nothing_hides_no_report_but_a_refusal() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("x");
+    let running = start(Files(vec![path.clone()]), false);
+    let last = || running.requests.last().unwrap().cause;
+    let look = || running.requests.reload(Cause::Recheck);
+    look().await.unwrap();
+    assert_eq!(last(), Cause::Recheck);
+    fs::write(&path, "a=1").unwrap();
+    running.requests.reload(Cause::File).await.unwrap();
+    look().await.unwrap();
+    assert_eq!(last(), Cause::File);
+    fs::write(&path, "broken").unwrap();
+    running.requests.reload(Cause::File).await.unwrap();
+    fs::write(&path, "a=1").unwrap();
+    look().await.unwrap();
+    assert_eq!(last(), Cause::Recheck);
+}
+
+#[tokio::test]
 async fn a_loader_that_panics_takes_nothing_down() {
     let dir = tempfile::tempdir().unwrap();
     let path = dir.path().join("x");
