@@ -6,6 +6,7 @@
 
 mod brackets;
 mod file;
+mod findings;
 mod jsonc;
 mod script;
 mod tally;

@@ -11,7 +11,8 @@ use jsonc_parser::errors::{ParseError, ParseErrorKind};
 use jsonc_parser::{CollectOptions, ParseOptions, ParseStringErrorKind, parse_to_ast};
 
 use super::brackets;
-use super::tally::{NUMBER_HELP, NUMBER_TOO_LARGE, Tally, find_duplicates, number};
+use super::findings::Findings;
+use super::tally::{NUMBER_HELP, NUMBER_TOO_LARGE, Tally, number};
 use crate::diagnostic::Diagnostic;
 use crate::node::{Entry, Node, Value};
 use crate::text::{Source, Span};
@@ -44,22 +45,18 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Node, Vec<Diagnostic>> {
     let mut builder = Builder {
         source,
         tally: Tally::default(),
-        found: Vec::new(),
+        found: Findings::new(source),
     };
     match builder.node(value) {
-        Ok(node) if builder.found.is_empty() => Ok(node),
-        Ok(_) => Err(builder.found),
-        Err(diagnostic) => {
-            builder.found.push(*diagnostic);
-            Err(builder.found)
-        }
+        Ok(node) => builder.found.or(node),
+        Err(diagnostic) => builder.found.and(*diagnostic),
     }
 }
 
 struct Builder<'s> {
     source: &'s Arc<Source>,
     tally: Tally,
-    found: Vec<Diagnostic>,
+    found: Findings<'s>,
 }
 
 impl Builder<'_> {
@@ -95,7 +92,7 @@ impl Builder<'_> {
                     .into_iter()
                     .map(|property| self.entry(property))
                     .collect::<Result<Vec<_>, _>>()?;
-                find_duplicates(self.source, &entries, &mut self.found);
+                self.found.duplicates(&entries);
                 Value::Map(entries)
             }
         };

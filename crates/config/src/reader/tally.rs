@@ -1,16 +1,13 @@
-//! What the readers share: bounds on what a file may grow to, numbers, keys that stand twice.
+//! Bounds on what a file may grow to while it is read, and the numbers that can be kept.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Number;
 use toolcrib_core::limits::{
-    CONFIG_DEPTH_MAX, CONFIG_DIAGNOSTICS_MAX, CONFIG_NODES_MAX, CONFIG_STRING_BYTES_MAX,
-    CONFIG_TEXT_BYTES_MAX,
+    CONFIG_DEPTH_MAX, CONFIG_NODES_MAX, CONFIG_STRING_BYTES_MAX, CONFIG_TEXT_BYTES_MAX,
 };
 
 use crate::diagnostic::Diagnostic;
-use crate::node::Entry;
 use crate::text::{Source, Span};
 
 /// How much of a file has been built so far: values, and bytes of keys and strings.
@@ -120,35 +117,6 @@ pub(super) fn number(text: &str) -> Option<Number> {
         .map(Number::from)
         .or_else(|_| text.parse::<u64>().map(Number::from))
         .ok()
-}
-
-/// The finding that a key stands twice in one map.
-pub(super) fn duplicate(source: &Arc<Source>, key: &str, again: Span, first: Span) -> Diagnostic {
-    let shown: String = key.chars().take(60).collect();
-    Diagnostic::error(format!("the key {shown:?} stands twice in this map"))
-        .at(source, again)
-        .also(first, "first here:")
-        .help("keep one of the two, or give them different names")
-}
-
-/// Appends a finding for each key that stands a second time.
-pub(super) fn find_duplicates(
-    source: &Arc<Source>,
-    entries: &[Entry],
-    found: &mut Vec<Diagnostic>,
-) {
-    let mut seen: HashMap<&str, Span> = HashMap::with_capacity(entries.len());
-    for entry in entries {
-        if found.len() >= CONFIG_DIAGNOSTICS_MAX {
-            return;
-        }
-        match seen.get(entry.key.as_str()) {
-            Some(first) => found.push(duplicate(source, &entry.key, entry.key_span, *first)),
-            None => {
-                seen.insert(&entry.key, entry.key_span);
-            }
-        }
-    }
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use std::sync::Arc;
 use granit_parser::{Event, Parser, ScalarStyle, Span as Place, StructureStyle, Tag};
 use toolcrib_core::limits::CONFIG_DEPTH_MAX;
 
-use super::tally::{Excess, Tally, find_duplicates};
+use super::findings::{Findings, brief};
+use super::tally::{Excess, Tally};
 use crate::diagnostic::Diagnostic;
 use crate::node::{Entry, Node, Value};
 use crate::text::{Source, Span};
@@ -32,19 +33,14 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Node, Vec<Diagnostic>> {
             Err(error) => Err(Box::new(errors::explain(source, &error))),
         };
         if let Err(diagnostic) = step {
-            builder.found.push(*diagnostic);
-            return Err(builder.found);
+            return builder.found.and(*diagnostic);
         }
     }
-    if builder.found.is_empty() {
-        let whole = Span::new(0, source.text().len());
-        Ok(match builder.root {
-            Some(root) if !is_absent(&root) => root,
-            _ => Node::new(Value::Map(Vec::new()), whole),
-        })
-    } else {
-        Err(builder.found)
-    }
+    let root = match builder.root {
+        Some(root) if !is_absent(&root) => root,
+        _ => Node::new(Value::Map(Vec::new()), Span::new(0, source.text().len())),
+    };
+    builder.found.or(root)
 }
 
 /// Whether a document holds no text at all, as when every line is a comment.
@@ -95,7 +91,7 @@ struct Builder<'s> {
     anchors: HashMap<usize, Built>,
     root: Option<Node>,
     documents: usize,
-    found: Vec<Diagnostic>,
+    found: Findings<'s>,
 }
 
 type Step<T = ()> = Result<T, Box<Diagnostic>>;
@@ -109,7 +105,7 @@ impl<'s> Builder<'s> {
             anchors: HashMap::new(),
             root: None,
             documents: 0,
-            found: Vec::new(),
+            found: Findings::new(source),
         }
     }
 
@@ -286,7 +282,7 @@ impl<'s> Builder<'s> {
             Kind::Map {
                 entries, merged, ..
             } => {
-                find_duplicates(self.source, &entries, &mut self.found);
+                self.found.duplicates(&entries);
                 Value::Map(self.merge(entries, merged)?)
             }
         };
@@ -385,7 +381,8 @@ impl<'s> Builder<'s> {
         let span = place
             .tag_span()
             .map_or(span, |tag_place| self.span(&tag_place));
-        let shown: String = tag.original().chars().take(60).collect();
+        let original = tag.original();
+        let shown = brief(&original);
         self.fail(
             format!("the tag {shown} is not known here"),
             span,

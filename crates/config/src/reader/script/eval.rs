@@ -1,29 +1,24 @@
 //! Expressions to values, without running anything.
 
 mod object;
+mod scalar;
 mod variable;
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use oxc_ast::ast::{
-    ArrayExpressionElement, BinaryExpression, BinaryOperator, CallExpression, Expression,
-    IdentifierReference, NumericLiteral, TemplateLiteral, UnaryExpression, UnaryOperator,
-};
+use oxc_ast::ast::{ArrayExpressionElement, CallExpression, Expression, IdentifierReference};
 use oxc_span::GetSpan;
-use serde_json::Number;
-use toolcrib_core::limits::{CONFIG_DEPTH_MAX, CONFIG_DIAGNOSTICS_MAX, CONFIG_STRING_BYTES_MAX};
+use toolcrib_core::limits::CONFIG_DEPTH_MAX;
 
-use super::super::tally::{Excess, NUMBER_HELP, NUMBER_TOO_LARGE, Tally};
+use super::super::findings::{Findings, brief};
+use super::super::tally::{Excess, Tally};
 use super::module::{Binding, Names};
 use super::value::{Built, Static, Text};
 use super::{place, refusal};
 use crate::diagnostic::Diagnostic;
-use crate::node::Node;
+use crate::node::{Node, Value};
 use crate::text::{Source, Span};
-
-/// Largest whole number that a script's numbers hold exactly.
-const EXACT_MAX: f64 = 9_007_199_254_740_992.0;
 
 /// How far the value of a constant is known.
 enum Known {
@@ -48,7 +43,7 @@ pub(super) struct Evaluator<'s, 'a> {
     resolving: usize,
     /// Whether a bound was passed: nothing more is read then.
     over: bool,
-    found: Vec<Diagnostic>,
+    found: Findings<'s>,
 }
 
 impl<'s, 'a> Evaluator<'s, 'a> {
@@ -61,7 +56,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             depth: 0,
             resolving: 0,
             over: false,
-            found: Vec::new(),
+            found: Findings::new(source),
         }
     }
 
@@ -73,15 +68,11 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             None => None,
         };
         let node = built.and_then(Built::into_node);
-        match node {
-            Some(node) if self.found.is_empty() => Ok(node),
-            _ => {
-                if self.found.is_empty() {
-                    self.refuse("undefined is exported", span, refusal::EXPORT_HELP);
-                }
-                Err(self.found)
-            }
+        if node.is_none() && self.found.is_empty() {
+            self.refuse("undefined is exported", span, refusal::EXPORT_HELP);
         }
+        let nothing = || Node::new(Value::Null, span);
+        self.found.or(node.unwrap_or_else(nothing))
     }
 
     /// What is exported, with constants followed and one call such as `config(…)` taken off.
@@ -116,7 +107,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
                 refusal::needs_running(
                     self.source,
                     span,
-                    &format!("the function {name} of this file"),
+                    &format!("the function {} of this file", brief(name)),
                     "export the value that it would return",
                 )
                 .also(named.span, "defined here:"),
@@ -220,17 +211,18 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     /// The value of a constant.
     fn identifier(&mut self, identifier: &'a IdentifierReference<'a>) -> Option<Built> {
         let name = identifier.name.as_str();
+        let shown = brief(name);
         let span = place(self.source, identifier.span);
         let named = self.names.get(name);
         let init = match named.map(|named| &named.binding) {
             Some(Binding::Constant(init)) => *init,
             Some(Binding::Import(from)) => {
-                let construct = format!("{name}, which is imported from {from:?},");
+                let construct = format!("{shown}, which is imported from {:?},", brief(from));
                 self.needs_running(span, &construct, refusal::IMPORT_HELP);
                 return None;
             }
             Some(Binding::Opaque(what)) => {
-                let construct = format!("{name}, which is {what},");
+                let construct = format!("{shown}, which is {what},");
                 self.needs_running(span, &construct, "write the value, or name it with const");
                 return None;
             }
@@ -251,7 +243,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             }
             None => {
                 self.refuse(
-                    &format!("{name} is not defined in this file"),
+                    &format!("{shown} is not defined in this file"),
                     span,
                     "write the value, or define it with const in this file",
                 );
@@ -284,7 +276,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
             Some(Known::Failed) => return None,
             Some(Known::Open) => {
                 self.refuse(
-                    &format!("{name} contains itself"),
+                    &format!("{} contains itself", brief(name)),
                     span,
                     "write the value out; a value cannot contain itself",
                 );
@@ -308,144 +300,6 @@ impl<'s, 'a> Evaluator<'s, 'a> {
         });
         self.known.insert(name, known);
         self.constant(name, init, span)
-    }
-
-    fn template(&mut self, template: &'a TemplateLiteral<'a>) -> Option<Static> {
-        let span = place(self.source, template.span);
-        let mut text = Text::default();
-        let mut holes = template.expressions.iter();
-        for quasi in &template.quasis {
-            self.whole_characters(quasi.lone_surrogates, span)?;
-            let cooked = quasi.value.cooked.as_ref()?;
-            text.append(Text::literal(cooked.as_str()));
-            if let Some(hole) = holes.next() {
-                let built = self.eval(hole)?;
-                text.append(self.as_text(built)?);
-            }
-        }
-        self.text(text, span)
-    }
-
-    /// Text, counted and within its bound.
-    fn text(&mut self, text: Text, span: Span) -> Option<Static> {
-        if text.len() > CONFIG_STRING_BYTES_MAX {
-            self.stop(Excess::StringBytes, span);
-            return None;
-        }
-        let bytes = text.len();
-        self.within(span, |tally| tally.bytes(bytes))
-            .then_some(Static::Text(text))
-    }
-
-    fn as_text(&mut self, built: Built) -> Option<Text> {
-        let (kind, span) = (built.value.kind(), built.span);
-        let text = built.value.into_text();
-        if text.is_none() {
-            self.refuse(
-                &format!("{kind} cannot stand inside text"),
-                span,
-                "write the text itself",
-            );
-        }
-        text
-    }
-
-    fn binary(&mut self, binary: &'a BinaryExpression<'a>) -> Option<Static> {
-        use BinaryOperator as Op;
-        let span = place(self.source, binary.span);
-        if !matches!(
-            binary.operator,
-            Op::Addition | Op::Subtraction | Op::Multiplication
-        ) {
-            let (construct, help) = ("this calculation", "write its result");
-            self.needs_running(span, construct, help);
-            return None;
-        }
-        let left = self.eval(&binary.left)?;
-        let right = self.eval(&binary.right)?;
-        if let (Static::Number(left), Static::Number(right)) = (&left.value, &right.value) {
-            let (left, right) = (left.as_f64()?, right.as_f64()?);
-            let result = match binary.operator {
-                Op::Addition => left + right,
-                Op::Subtraction => left - right,
-                _ => left * right,
-            };
-            return self.kept(result, false, span);
-        }
-        if binary.operator != Op::Addition {
-            self.refuse(
-                "only numbers can be calculated with",
-                span,
-                "write the result",
-            );
-            return None;
-        }
-        let mut text = self.as_text(left)?;
-        let more = self.as_text(right)?;
-        text.append(more);
-        self.text(text, span)
-    }
-
-    fn unary(&mut self, unary: &'a UnaryExpression<'a>) -> Option<Static> {
-        let span = place(self.source, unary.span);
-        let sign = match unary.operator {
-            UnaryOperator::UnaryNegation => -1.0,
-            UnaryOperator::UnaryPlus => 1.0,
-            _ => {
-                self.needs_running(span, "this operator", "write its result");
-                return None;
-            }
-        };
-        let operand = self.eval(&unary.argument)?;
-        if let Static::Number(number) = &operand.value {
-            return self.kept(sign * number.as_f64()?, false, span);
-        }
-        self.refuse(
-            "only a number can have a sign",
-            span,
-            "write the number itself",
-        );
-        None
-    }
-
-    fn number(&mut self, literal: &'a NumericLiteral<'a>) -> Option<Static> {
-        let span = place(self.source, literal.span);
-        let written = literal.raw.as_ref().map_or("", |raw| raw.as_str());
-        let whole = !written.contains(['.', 'e', 'E']) || written.starts_with("0x");
-        self.kept(literal.value, whole, span)
-    }
-
-    /// A number as the tree keeps it: whole ones as integers. One that was written whole but cannot be
-    /// held exactly is refused.
-    fn kept(&mut self, value: f64, written_whole: bool, span: Span) -> Option<Static> {
-        let number = if value.fract() == 0.0 && value.abs() <= EXACT_MAX {
-            #[expect(
-                clippy::cast_possible_truncation,
-                reason = "whole and within 53 bits, as the line above checks"
-            )]
-            let whole = value as i64;
-            Some(Number::from(whole))
-        } else if written_whole {
-            None
-        } else {
-            Number::from_f64(value)
-        };
-        if number.is_none() {
-            self.refuse(NUMBER_TOO_LARGE, span, NUMBER_HELP);
-        }
-        number.map(Static::Number)
-    }
-
-    fn whole_characters(&mut self, lone_surrogates: bool, span: Span) -> Option<()> {
-        if lone_surrogates {
-            self.refuse(
-                "an escape in this string is half a character",
-                span,
-                "write both halves of the pair, or the character itself",
-            );
-            return None;
-        }
-        Some(())
     }
 
     fn enter(&mut self, span: Span) -> Option<()> {
@@ -484,9 +338,7 @@ impl<'s, 'a> Evaluator<'s, 'a> {
     }
 
     fn report(&mut self, diagnostic: Diagnostic) {
-        if self.found.len() < CONFIG_DIAGNOSTICS_MAX {
-            self.found.push(diagnostic);
-        }
+        self.found.push(diagnostic);
     }
 
     fn place(&self, expression: &Expression<'_>) -> Span {

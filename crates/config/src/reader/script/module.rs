@@ -10,6 +10,7 @@ use oxc_ast::ast::{
 };
 use oxc_span::GetSpan;
 
+use super::super::findings::{Findings, brief};
 use super::{place, refusal};
 use crate::diagnostic::Diagnostic;
 use crate::text::{Source, Span};
@@ -50,7 +51,7 @@ impl<'a> Module<'a> {
             names: HashMap::new(),
             exports: Vec::new(),
             default_name: None,
-            found: Vec::new(),
+            found: Findings::new(source),
         };
         for statement in &program.body {
             reader.statement(statement);
@@ -66,7 +67,7 @@ struct Reader<'s, 'a> {
     exports: Vec<(&'a Expression<'a>, Span)>,
     /// `export { name as default }`.
     default_name: Option<(&'a str, Span)>,
-    found: Vec<Diagnostic>,
+    found: Findings<'s>,
 }
 
 impl<'a> Reader<'_, 'a> {
@@ -215,7 +216,7 @@ impl<'a> Reader<'_, 'a> {
         let span = place(self.source, span);
         if let Some(first) = self.names.get(name) {
             self.found.push(
-                Diagnostic::error(format!("{name} is defined twice"))
+                Diagnostic::error(format!("{} is defined twice", brief(name)))
                     .at(self.source, span)
                     .also(first.span, "first here:")
                     .help("give the two different names"),
@@ -249,19 +250,19 @@ impl<'a> Reader<'_, 'a> {
                     .help("keep one of the two"),
             );
         }
-        if !self.found.is_empty() {
-            return Err(self.found);
-        }
-        match self.exports.first() {
-            Some((root, _)) => Ok(Module {
-                names: self.names,
-                root,
-            }),
-            None => Err(vec![
+        if self.found.is_empty() && self.exports.is_empty() {
+            self.found.push(
                 Diagnostic::error("the file exports no configuration")
                     .about(self.source)
                     .help("write export default { … }"),
-            ]),
+            );
+        }
+        match self.exports.first() {
+            Some((root, _)) => self.found.or(Module {
+                names: self.names,
+                root,
+            }),
+            None => Err(self.found.or(()).err().unwrap_or_default()),
         }
     }
 }

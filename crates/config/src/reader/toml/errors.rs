@@ -6,7 +6,7 @@ use toml_parser::lexer::TokenKind;
 
 use super::first;
 use crate::diagnostic::Diagnostic;
-use crate::reader::tally::duplicate;
+use crate::reader::findings::duplicate;
 use crate::text::{Source, Span};
 
 /// The parser's finding. Its own words stand before the first comma of its message; what it expects

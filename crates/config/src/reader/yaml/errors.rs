@@ -19,7 +19,8 @@ pub(super) fn explain(source: &Arc<Source>, error: &ScanError) -> Diagnostic {
             .at(source, quote)
             .help("close it with the quote that it began with");
     }
-    let (message, help) = words(kind, &source.line_at(at).1[..at - source.line_at(at).0]);
+    let (start, line) = source.line_at(at);
+    let (message, help) = words(kind, line.get(..at - start).unwrap_or(line));
     let span = tab_near(source, kind, at)
         .or_else(|| bad_escape(text, kind, at))
         .unwrap_or_else(|| character_at(text, at));
@@ -127,14 +128,18 @@ fn words(kind: &ErrorKind, before: &str) -> (String, &'static str) {
                 "close every { with } and every [ with ]",
             );
         }
-        K::UnexpectedCharacter { character } => {
-            let shown = if character.is_control() {
-                format!("the control character U+{:04X}", u32::from(*character))
-            } else {
-                character.to_string()
-            };
+        K::UnexpectedCharacter { character } if character.is_control() => {
             return (
-                format!("a value cannot begin with {shown}"),
+                format!(
+                    "the control character U+{:04X} cannot stand here",
+                    u32::from(*character)
+                ),
+                "remove it, or write it as an escape between double quotes",
+            );
+        }
+        K::UnexpectedCharacter { character } => {
+            return (
+                format!("a value cannot begin with {character}"),
                 "put the text in quotes",
             );
         }

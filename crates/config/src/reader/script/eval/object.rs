@@ -11,7 +11,7 @@ use super::super::place;
 use super::super::value::{Built, Static};
 use super::Evaluator;
 use crate::node::{Entry, Node};
-use crate::reader::tally::duplicate;
+use crate::reader::findings::duplicate;
 use crate::text::Span;
 
 /// A map that is being built. A key that a spread brought may be set again; a key that was written

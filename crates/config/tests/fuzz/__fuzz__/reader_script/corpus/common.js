@@ -1,0 +1,3 @@
+'use strict';
+const a = 1;
+module.exports = { a, ['b' + a]: [a, -a, undefined ?? 1] };

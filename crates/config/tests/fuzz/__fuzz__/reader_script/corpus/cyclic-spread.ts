@@ -1,0 +1,3 @@
+const a = { ...b };
+const b = { ...a };
+export default { ...a };
