@@ -57,6 +57,10 @@ pub const RULE_SET_STEPS_MAX: usize = 500_000;
 pub const RULE_SET_PATTERNS_MAX: usize = 50_000;
 /// Most literals that one pattern may ask to be looked for before it is tried.
 pub const PATTERN_NEEDLES_MAX: usize = 32;
+/// Most characters of a name that are compared when the nearest ones are looked for.
+pub const NEAREST_NAME_CHARS_MAX: usize = 128;
+/// Most slips by which a suggested name may differ, however long it is.
+pub const NEAREST_SLIPS_MAX: usize = 6;
 /// Largest message on the control socket.
 pub const CONTROL_MESSAGE_BYTES_MAX: usize = 1024 * 1024;
 /// How long one exchange on the control socket may take.

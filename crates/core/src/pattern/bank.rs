@@ -66,7 +66,11 @@ impl Bank {
                 wanted_by[number].push(id);
             }
         }
-        let automaton = AhoCorasick::new(&literals).ok();
+        // Names are far shorter than what the prefilter is made for: it would cost more than it saves.
+        let automaton = AhoCorasick::builder()
+            .prefilter(false)
+            .build(&literals)
+            .ok();
         if automaton.is_none() {
             always = (0..patterns.len()).collect();
         }

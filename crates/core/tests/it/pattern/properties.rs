@@ -151,6 +151,12 @@ proptest! {
         }
     }
 
+}
+
+// Compiling rule sets takes most of the time of these.
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(96))]
+
     #[test]
     fn a_rule_set_equals_its_rules_read_one_by_one(rules in rules(), weighing in strategy(), tools in tools()) {
         let set = compile(&rules, weighing);
