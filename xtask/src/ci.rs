@@ -170,7 +170,18 @@ fn verdict(rows: &[Row]) -> Result<()> {
     )
 }
 
+/// Asks rustup for a component of the toolchain where it is missing; a minimal toolchain lacks these two.
+fn with_component(name: &str) -> Result<()> {
+    let there = process::quietly(process::cargo().args([name, "--version"]));
+    if there {
+        return Ok(());
+    }
+    let component = if name == "fmt" { "rustfmt" } else { name };
+    process::run(process::program("rustup").args(["component", "add", component]))
+}
+
 fn fmt() -> Result<Note> {
+    with_component("fmt")?;
     process::run(process::cargo().args(["fmt", "--all", "--check"]))?;
     Ok(String::new())
 }
@@ -188,6 +199,7 @@ fn requirement_check() -> Result<Note> {
 }
 
 fn clippy() -> Result<Note> {
+    with_component("clippy")?;
     process::run(process::cargo().args([
         "clippy",
         "--locked",

@@ -4,7 +4,6 @@
 //! replays `__fuzz__/NAME/corpus` and `__fuzz__/NAME/crashes` beside the test's source file and then makes random input
 //! until `BOLERO_RANDOM_TEST_TIME_MS` is over.
 
-use std::path::PathBuf;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail};
@@ -49,23 +48,24 @@ impl Run {
         } else {
             None
         };
-        let mut targets = Vec::new();
-        for package in packages() {
-            let list = process::output(self.command(package, session.as_ref()).args([
+        let targets = if has_targets() {
+            let mut list = self.command(session.as_ref());
+            names(&process::output(list.args([
                 "--",
                 "--list",
                 "--format=terse",
-            ]))?;
-            targets.extend(names(&list).into_iter().map(|name| (package, name)));
-        }
+            ]))?)
+        } else {
+            Vec::new()
+        };
         if targets.is_empty() {
             ui::line("there are no fuzz targets");
             return Ok(Report::default());
         }
         let each_ms = (self.seconds * 1000 / targets.len() as u64).max(1);
         let mut report = Report::default();
-        for (package, name) in &targets {
-            let mut command = self.command(package, session.as_ref());
+        for name in &targets {
+            let mut command = self.command(session.as_ref());
             command.args(["--quiet", "--", "--exact", name, "--nocapture"]);
             command.env("BOLERO_RANDOM_TEST_TIME_MS", each_ms.to_string());
             let mut figures = None;
@@ -96,9 +96,10 @@ impl Run {
         Ok(report)
     }
 
-    fn command(&self, package: &str, session: Option<&Session>) -> Command {
+    fn command(&self, session: Option<&Session>) -> Command {
         let mut command = process::cargo();
-        command.args(["test", "--locked", "-p", package, "--test", "fuzz"]);
+        // The whole workspace, so that features are those of the other tests and nothing is built twice.
+        command.args(["test", "--locked", "--workspace", "--test", "fuzz"]);
         if self.optimised {
             command.args(["--profile", "ci"]);
             command.env("CARGO_PROFILE_CI_DEBUG_ASSERTIONS", "true");
@@ -111,17 +112,12 @@ impl Run {
     }
 }
 
-/// The packages that have fuzz targets.
-fn packages() -> Vec<&'static str> {
-    let has = |dir: &str| {
-        let tests: PathBuf = workspace::root().join("crates").join(dir).join("tests");
+/// Whether any crate has fuzz targets; cargo refuses to look for what does not exist.
+fn has_targets() -> bool {
+    CRATES.iter().any(|of| {
+        let tests = workspace::root().join("crates").join(of.dir).join("tests");
         tests.join("fuzz.rs").is_file() || tests.join("fuzz/main.rs").is_file()
-    };
-    CRATES
-        .iter()
-        .filter(|of| has(of.dir))
-        .map(|of| of.package)
-        .collect()
+    })
 }
 
 /// The targets in the output of `--list`: tests whose function begins with `fuzz_`.
