@@ -115,8 +115,12 @@ pub struct Shown {
     pub accepted: Option<String>,
 }
 
+/// A state of what was settled; only good for comparing.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Mark(i64, i64);
+
 impl Store {
-    /// The requests in a state, or in any, oldest first.
+    /// The newest requests in a state, or in any, oldest of them first.
     pub async fn approvals(
         &self,
         state: Option<State>,
@@ -127,19 +131,41 @@ impl Store {
                 concat!(
                     "SELECT ",
                     request_columns!(),
-                    " FROM approval ORDER BY created_ms, server, tool LIMIT $1"
+                    " FROM approval WHERE state = $1 OR state = $2 OR $1 IS NULL \
+                     ORDER BY created_ms DESC LIMIT $3"
                 ),
-                args![APPROVALS_LISTED_MAX],
+                args![
+                    state.map(State::as_str),
+                    // What ran out may still be written down as pending.
+                    (state == Some(State::Expired)).then_some(State::Pending.as_str()),
+                    APPROVALS_LISTED_MAX
+                ],
             )
             .await?;
         let mut requests = Vec::new();
-        for row in &rows {
+        for row in rows.iter().rev() {
             let request = read(row, now_ms)?;
             if state.is_none_or(|wanted| request.state == wanted) {
                 requests.push(request);
             }
         }
         Ok(requests)
+    }
+
+    /// Changes whenever someone settles a tool or a server, in whatever process: what was observed
+    /// must then be observed again.
+    pub async fn approval_mark(&self) -> Result<Mark, StoreError> {
+        let rows = self
+            .query(
+                "SELECT COUNT(*), CAST(COALESCE(SUM(settled_ms), 0) AS BIGINT) FROM approval \
+                 WHERE kind <> 'confirmation' AND settled_by IS NOT NULL",
+                args![],
+            )
+            .await?;
+        match rows.first() {
+            Some(row) => Ok(Mark(row.int(0)?, row.int(1)?)),
+            None => Ok(Mark::default()),
+        }
     }
 
     /// The requests that a target means, each with what was accepted before.

@@ -188,6 +188,13 @@ impl Desk {
         let mut batch = Vec::with_capacity(STORE_GROUP_MAX);
         let mut closing = None;
         while closing.is_none() && messages.recv_many(&mut batch, STORE_GROUP_MAX).await > 0 {
+            // Those who were answered a moment ago are about to ask for the next thing.
+            tokio::task::yield_now().await;
+            while batch.len() < STORE_GROUP_MAX
+                && let Ok(message) = messages.try_recv()
+            {
+                batch.push(message);
+            }
             let mut group = Vec::with_capacity(batch.len());
             for message in batch.drain(..) {
                 match message {

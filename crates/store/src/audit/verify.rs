@@ -211,7 +211,7 @@ async fn check_chain(
                 concat!(
                     "SELECT ",
                     record_columns!(),
-                    ", a.seq, a.hash FROM audit a WHERE a.writer = $1 AND a.seq > $2 \
+                    ", a.seq, a.hash, a.bytes FROM audit a WHERE a.writer = $1 AND a.seq > $2 \
                      ORDER BY a.seq LIMIT $3"
                 ),
                 args![chain.ordinal, seen, page_rows],
@@ -250,9 +250,12 @@ impl Walk<'_> {
             self.report(verdict, self.last + 1, None, Fault::Missing(gap));
         } else {
             // What stands before a gap is unknown, so only a record without one can be computed.
-            let expected = read(row)
-                .map(|record| chain::link(&self.hash, &self.chain.writer_id, seq, &record).hash);
-            if expected.as_ref() != Ok(&stored) {
+            let bytes = row.int(RECORD_COLUMNS + 2)?;
+            let as_written = read(row).is_ok_and(|record| {
+                let linked = chain::link(&self.hash, &self.chain.writer_id, seq, &record);
+                linked.hash == stored && linked.bytes == bytes
+            });
+            if !as_written {
                 self.report(verdict, seq, request_id, Fault::Altered);
             }
         }

@@ -128,3 +128,69 @@ impl Drop for Bell<'_> {
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::audit::{Chainer, Outcome};
+    use crate::idempotency::KeyFate;
+    use crate::journal::{Ending, Entry};
+
+    fn finish(request_id: &str) -> Finish {
+        Finish {
+            chainer: Chainer {
+                ordinal: 1,
+                writer_id: "w".into(),
+            },
+            entry: Arc::new(Entry {
+                request_id: request_id.into(),
+                timestamp_ms: 0,
+                actor_id: "ann".into(),
+                tool_id: "t".into(),
+                params_hash: "p".into(),
+                parameters: None,
+                reason: String::new(),
+                upstream: None,
+                request_bytes: 0,
+                trace_id: None,
+            }),
+            key: Some("k".into()),
+            ending: Arc::new(Ending {
+                outcome: Outcome::Ok,
+                error_code: None,
+                duration_us: None,
+                response_bytes: None,
+                key: KeyFate::Forget,
+            }),
+        }
+    }
+
+    #[test]
+    fn endings_beyond_the_bound_are_left_to_recovery_oldest_first() {
+        let progress = Progress::default();
+        for number in 0..=STORE_UNSETTLED_MAX {
+            let unit = finish(&number.to_string());
+            progress.enter(unit.request_id());
+            let result = progress.after_finish(&unit, Err(StoreError::Full));
+            assert_eq!(result, Err(StoreError::Full));
+        }
+        assert!(!progress.is_running("0"), "given up");
+        assert!(progress.is_running("1"));
+        assert_eq!(progress.take_unsettled().len(), STORE_UNSETTLED_MAX);
+        assert!(progress.take_unsettled().is_empty());
+    }
+
+    #[test]
+    fn a_bell_is_taken_down_with_the_last_who_waits() {
+        let progress = Progress::default();
+        let (one, two) = (progress.bell("ann", "k"), progress.bell("ann", "k"));
+        drop(one);
+        assert_eq!(lock(&progress.waiting).len(), 1);
+        drop(two);
+        assert!(lock(&progress.waiting).is_empty());
+        let waiting = progress.bell("ann", "k");
+        progress.after_finish(&finish("r"), Ok(())).unwrap();
+        assert!(lock(&progress.waiting).is_empty(), "rung and taken down");
+        drop(waiting);
+    }
+}

@@ -118,6 +118,38 @@ async fn the_first_list_is_accepted_and_later_changes_wait() {
 }
 
 #[tokio::test]
+async fn what_one_process_settles_the_other_can_tell() {
+    let home = Home::new();
+    let (one, two) = (home.open().await, home.open().await);
+    see(&one, list(ApprovalMode::All, true, "a=1 b=1")).await;
+    let mut mark = one.approval_mark().await.unwrap();
+    for (target, verdict) in [
+        ("gh:a", Verdict::Approve),
+        ("gh:b", Verdict::Reject),
+        ("gh:b", Verdict::Approve),
+    ] {
+        let (server, tool) = target.split_once(':').unwrap();
+        let target = Target::Tool {
+            server: server.into(),
+            tool: tool.into(),
+        };
+        let later = NOW + i64::from(verdict == Verdict::Approve);
+        two.settle_approvals(&target, verdict, "ann", later)
+            .await
+            .unwrap();
+        let next = one.approval_mark().await.unwrap();
+        assert_ne!(next, mark);
+        mark = next;
+    }
+    see(&one, list(ApprovalMode::All, true, "a=1 b=1")).await;
+    assert_eq!(one.approval_mark().await.unwrap(), mark);
+    let expired = one.approvals(Some(State::Expired), NOW).await.unwrap();
+    assert!(expired.is_empty());
+    one.close().await;
+    two.close().await;
+}
+
+#[tokio::test]
 async fn a_question_that_no_longer_matters_is_withdrawn() {
     let home = Home::new();
     let store = home.open().await;

@@ -1,5 +1,6 @@
 //! Reading, verifying, exporting and cutting the audit log.
 
+use proptest::prelude::*;
 use toolcrib_store::audit::export::{csv_header, csv_rows, json_lines};
 use toolcrib_store::audit::query::Filter;
 use toolcrib_store::audit::retention::Retention;
@@ -64,7 +65,7 @@ async fn every_kind_of_meddling_is_found_where_it_is() {
     for (sql, expect) in cases {
         let home = Home::new();
         five(&home).await.close().await;
-        home.meddle(sql).await;
+        home.meddle(*sql).await;
         let store = home.open().await;
         let verdict = store.audit_verify().await.unwrap();
         let found: Vec<_> = verdict.problems.iter().map(|p| (p.seq, p.fault)).collect();
@@ -349,4 +350,50 @@ async fn writers_are_forgotten_once_dead_and_empty_and_the_chain_of_writers_hold
     assert!(verdict.is_intact(), "{:?}", verdict.problems);
     assert_eq!(log(&store).await, ["r5 ok", "r6 ok"]);
     store.close().await;
+}
+
+/// The columns that a record is made of, and those of its place.
+const COLUMNS: [&str; 19] = [
+    "writer",
+    "seq",
+    "request_id",
+    "timestamp_ms",
+    "actor_id",
+    "tool_id",
+    "params_hash",
+    "parameters",
+    "decision",
+    "reason",
+    "outcome",
+    "error_code",
+    "duration_us",
+    "upstream",
+    "request_bytes",
+    "response_bytes",
+    "trace_id",
+    "bytes",
+    "hash",
+];
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn no_column_of_any_record_can_be_changed_unseen(
+        seq in 1..=5_i64,
+        column in 0..COLUMNS.len(),
+        number in 10..1_000_i64,
+    ) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let home = Home::swift();
+            five(&home).await.close().await;
+            let column = COLUMNS[column];
+            home.meddle(format!("UPDATE audit SET {column} = {number} WHERE seq = {seq}")).await;
+            let store = home.open().await;
+            let verdict = store.audit_verify().await.unwrap();
+            assert!(!verdict.is_intact(), "{column} of {seq}");
+            store.close().await;
+        });
+    }
 }

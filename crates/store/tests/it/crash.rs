@@ -93,12 +93,12 @@ impl Steps {
 }
 
 impl Hook for Steps {
-    fn before(&self, _call: &str) -> Result<(), StoreError> {
+    fn before(&self, _call: &str) -> Result<usize, StoreError> {
         self.step();
-        Ok(())
+        Ok(0)
     }
 
-    fn after(&self, _call: &str) -> Result<(), StoreError> {
+    fn after(&self, _number: usize) -> Result<(), StoreError> {
         Ok(())
     }
 }

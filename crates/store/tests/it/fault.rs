@@ -1,8 +1,9 @@
 //! The n-th call to the database fails, for every n.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Condvar, Mutex};
 
+use toolcrib_core::limits::{STORE_GROUP_MAX, STORE_QUEUE_MAX};
 use toolcrib_core::policy::ApprovalMode;
 use toolcrib_core::secret::Secret;
 use toolcrib_store::approval::observation::{Definition, Observation};
@@ -15,14 +16,14 @@ use toolcrib_store::sqlite::Sqlite;
 use toolcrib_store::{Begin, Store, StoreError};
 use uuid::Uuid;
 
-use crate::fixture::{Home, NOW, answered, entry, refusal, tail};
+use crate::fixture::{Home, NOW, answered, begin, entry, log, refusal, tail};
 
 /// What happens at each call to the database.
 pub(crate) trait Hook: Send + Sync + 'static {
-    /// Before the call; an error keeps it from being made.
-    fn before(&self, call: &str) -> Result<(), StoreError>;
+    /// Before the call, which gets a number; an error keeps it from being made.
+    fn before(&self, call: &str) -> Result<usize, StoreError>;
     /// After the call; an error hides that it was made.
-    fn after(&self, call: &str) -> Result<(), StoreError>;
+    fn after(&self, number: usize) -> Result<(), StoreError>;
 }
 
 /// A backend that asks its hook at each call.
@@ -41,9 +42,9 @@ async fn hooked<T>(
     call: &str,
     made: impl Future<Output = Result<T, StoreError>>,
 ) -> Result<T, StoreError> {
-    hook.before(call)?;
+    let number = hook.before(call)?;
     let result = made.await?;
-    hook.after(call)?;
+    hook.after(number)?;
     Ok(result)
 }
 
@@ -119,20 +120,17 @@ impl Counter {
 }
 
 impl Hook for Counter {
-    fn before(&self, _call: &str) -> Result<(), StoreError> {
-        let call = self.calls.fetch_add(1, Ordering::SeqCst);
-        if self.plan.made {
-            Ok(())
-        } else {
-            self.fails(call)
+    fn before(&self, _call: &str) -> Result<usize, StoreError> {
+        let number = self.calls.fetch_add(1, Ordering::SeqCst);
+        if !self.plan.made {
+            self.fails(number)?;
         }
+        Ok(number)
     }
 
-    fn after(&self, _call: &str) -> Result<(), StoreError> {
-        // One task at a time in these tests, so that the last call is this one.
-        let call = self.calls.load(Ordering::SeqCst) - 1;
+    fn after(&self, number: usize) -> Result<(), StoreError> {
         if self.plan.made {
-            self.fails(call)
+            self.fails(number)
         } else {
             Ok(())
         }
@@ -178,6 +176,29 @@ async fn executions(store: &Store, seen: &mut Seen) {
         seen.note(store.recover(NOW).await);
     }
     seen.note(store.record(refusal("refused")).await);
+}
+
+/// Four callers at once, so that they share transactions that fail.
+async fn together(store: &Store, seen: &mut Seen) {
+    let one = async |number: usize| {
+        let mut seen = Seen::default();
+        let (request, key) = (format!("c{number}"), format!("c{}", number % 3));
+        let begun = store.begin_execution(entry(&request), Some(&key)).await;
+        if let Some(Begin::Fresh(execution)) = seen.note(begun) {
+            seen.effects.push((key, request.clone()));
+            if seen.note(execution.finish(answered("42")).await).is_some() {
+                seen.acknowledged.push(request);
+            }
+        }
+        seen
+    };
+    let (a, b, c, d) = tokio::join!(one(0), one(1), one(2), one(3));
+    for part in [a, b, c, d] {
+        seen.effects.extend(part.effects);
+        seen.acknowledged.extend(part.acknowledged);
+        seen.errors += part.errors;
+    }
+    seen.note(store.recover(NOW).await);
 }
 
 /// Everything else that the store does.
@@ -230,6 +251,7 @@ async fn play(home: &Home, plan: Plan) -> (Seen, usize) {
     let opened = Store::open(Arc::new(backend), Uuid::now_v7()).await;
     if let Some(store) = seen.note(opened) {
         executions(&store, &mut seen).await;
+        together(&store, &mut seen).await;
         the_rest(&store, &mut seen).await;
         store.close().await;
     }
@@ -272,7 +294,7 @@ async fn every_call(count: usize, made: bool) {
         let (seen, calls) = play(&home, plan).await;
         check(&home, &seen, plan).await;
         if calls <= first {
-            assert_eq!((seen.errors, seen.effects.len()), (0, 3), "without a fault");
+            assert_eq!((seen.errors, seen.effects.len()), (0, 6), "without a fault");
             break;
         }
         plans += 1;
@@ -297,4 +319,103 @@ async fn one_call_whose_success_is_not_reported_has_no_second_effect() {
 #[tokio::test]
 async fn a_database_that_fails_for_a_while_loses_nothing() {
     every_call(9, false).await;
+}
+
+#[tokio::test]
+async fn a_unit_that_cannot_be_done_takes_nobody_else_with_it() {
+    let home = Home::new();
+    let store = home.open().await;
+    let open = begin(&store, entry("r1"), None).await;
+    // All three wait for the writer at once and share a transaction.
+    let (before, twice, after) = tokio::join!(
+        store.record(refusal("r2")),
+        store.begin_execution(entry("r1"), None),
+        store.record(refusal("r3")),
+    );
+    assert!(matches!(twice, Err(StoreError::Failed { .. })));
+    assert_eq!((before, after), (Ok(()), Ok(())));
+    open.finish(answered("x")).await.unwrap();
+    assert_eq!(log(&store).await, ["r2 refused", "r3 refused", "r1 ok"]);
+    store.close().await;
+}
+
+/// Holds up the writer until it is let go.
+#[derive(Default)]
+struct Gate {
+    closed: Mutex<bool>,
+    opened: Condvar,
+}
+
+impl Gate {
+    fn set(&self, closed: bool) {
+        *self.closed.lock().unwrap() = closed;
+        self.opened.notify_all();
+    }
+}
+
+impl Hook for Gate {
+    fn before(&self, call: &str) -> Result<usize, StoreError> {
+        let closed = self.closed.lock().unwrap();
+        if call == "begin" {
+            drop(self.opened.wait_while(closed, |closed| *closed).unwrap());
+        }
+        Ok(0)
+    }
+
+    fn after(&self, _number: usize) -> Result<(), StoreError> {
+        Ok(())
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn a_full_queue_refuses_to_begin_and_keeps_every_ending() {
+    let home = Home::swift();
+    let gate = Arc::new(Gate::default());
+    let backend = Hooked {
+        inner: Sqlite::open(home.options()).await.unwrap(),
+        hook: Arc::clone(&gate),
+    };
+    let store = Store::open(Arc::new(backend), Uuid::now_v7())
+        .await
+        .unwrap();
+    let ends_late = begin(&store, entry("ends late"), None).await;
+    let cut_off = begin(&store, entry("cut off"), None).await;
+
+    gate.set(true);
+    // One group is in the writer's hands, the rest fills the queue.
+    let callers = STORE_QUEUE_MAX + STORE_GROUP_MAX + 50;
+    let tasks: Vec<_> = (0..callers)
+        .map(|number| {
+            let store = store.clone();
+            tokio::spawn(async move {
+                let begun = store
+                    .begin_execution(entry(&format!("r{number}")), None)
+                    .await;
+                match begun {
+                    Ok(Begin::Fresh(execution)) => execution.finish(answered("x")).await.unwrap(),
+                    Ok(other) => panic!("{other:?}"),
+                    Err(error) => assert_eq!(error, StoreError::Overloaded),
+                }
+            })
+        })
+        .collect();
+    while !tasks.iter().any(tokio::task::JoinHandle::is_finished) {
+        tokio::task::yield_now().await;
+    }
+    drop(cut_off);
+    let ending = tokio::spawn(ends_late.finish(answered("x")));
+    gate.set(false);
+    for task in tasks {
+        task.await.unwrap();
+    }
+    ending.await.unwrap().unwrap();
+    store.recover(NOW).await.unwrap();
+    let verdict = store.audit_verify().await.unwrap();
+    assert!(verdict.is_intact());
+    let records = usize::try_from(verdict.records).unwrap();
+    assert!(
+        records > STORE_QUEUE_MAX && records < callers + 2,
+        "{records}"
+    );
+    store.close().await;
 }

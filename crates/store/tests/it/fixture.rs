@@ -56,10 +56,13 @@ impl Home {
     }
 
     /// Changes the database behind the store's back.
-    pub(crate) async fn meddle(&self, sql: &'static str) -> u64 {
+    pub(crate) async fn meddle(&self, sql: impl Into<String>) -> u64 {
         let options = SqliteConnectOptions::new().filename(self.path());
         let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
-        let done = sqlx::raw_sql(sql).execute(&mut connection).await.unwrap();
+        let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.into()))
+            .execute(&mut connection)
+            .await
+            .unwrap();
         connection.close().await.unwrap();
         done.rows_affected()
     }

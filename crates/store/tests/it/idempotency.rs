@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use proptest::prelude::*;
 use toolcrib_core::limits::{IDEMPOTENCY_ANSWER_BYTES_MAX, IDEMPOTENCY_KEPT_MS};
 use toolcrib_store::audit::Outcome;
 use toolcrib_store::idempotency::KeyFate;
@@ -185,4 +186,109 @@ async fn a_key_without_its_journal_entry_is_given_up_and_never_run_again() {
     assert!(waiting.settled(LONG, NOW).await.unwrap());
     assert_eq!(word(&two, entry("r2")).await, "unknown r1");
     two.close().await;
+}
+
+/// What callers and the outside world do with keys.
+#[derive(Clone, Debug)]
+enum Act {
+    /// Someone begins with a key and parameters, and ends as told; `None` leaves it running.
+    Run(u8, u8, Option<KeyFate>),
+    /// The process dies and another one takes over.
+    Crash,
+    /// So many hours go by.
+    Wait(i64),
+}
+
+fn act() -> impl Strategy<Value = Act> {
+    let fate = prop_oneof![
+        Just(Some(KeyFate::Answer("42".into()))),
+        Just(Some(KeyFate::Forget)),
+        Just(Some(KeyFate::Unknown)),
+        Just(None),
+    ];
+    prop_oneof![
+        6 => (0..2_u8, 0..2_u8, fate).prop_map(|(key, params, fate)| Act::Run(key, params, fate)),
+        1 => Just(Act::Crash),
+        1 => (1..30_i64).prop_map(Act::Wait),
+    ]
+}
+
+/// What a key is known as, said as plainly as the rules are written.
+#[derive(Clone, Debug)]
+struct Known {
+    params: u8,
+    state: &'static str,
+    expires_ms: i64,
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(40))]
+
+    #[test]
+    fn keys_behave_as_the_rules_say(acts in proptest::collection::vec(act(), 1..25)) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let home = Home::swift();
+            let mut store = home.open().await;
+            let mut model = std::collections::HashMap::<u8, Known>::new();
+            let mut running = Vec::new();
+            let mut now = NOW;
+            for (number, act) in acts.into_iter().enumerate() {
+                match act {
+                    Act::Wait(hours) => now += hours * 3_600_000,
+                    Act::Crash => {
+                        store.close().await;
+                        running.clear();
+                        store = home.open().await;
+                        store.recover(now).await.unwrap();
+                        for known in model.values_mut().filter(|known| known.state == "running") {
+                            known.state = "unknown";
+                        }
+                    }
+                    Act::Run(key, params, fate) => {
+                        model.retain(|_, known| known.state == "running" || now < known.expires_ms);
+                        let expect = match model.get(&key) {
+                            None => "fresh",
+                            Some(known) if known.params != params => "conflict",
+                            Some(known) => known.state,
+                        };
+                        let mut asked = at(&format!("r{number}"), now);
+                        asked.params_hash = format!("p{params}");
+                        let key_text = format!("k{key}");
+                        let begun = store.begin_execution(asked, Some(&key_text)).await.unwrap();
+                        let got = match begun {
+                            Begin::Fresh(execution) => {
+                                let state = match &fate {
+                                    None => Some("running"),
+                                    Some(KeyFate::Answer(_)) => Some("done"),
+                                    Some(KeyFate::Unknown) => Some("unknown"),
+                                    Some(KeyFate::Forget) => None,
+                                };
+                                match fate {
+                                    None => running.push(execution),
+                                    Some(fate) => {
+                                        execution.finish(ended(Outcome::Ok, fate)).await.unwrap();
+                                    }
+                                }
+                                if let Some(state) = state {
+                                    let expires_ms = now + IDEMPOTENCY_KEPT_MS;
+                                    model.insert(key, Known { params, state, expires_ms });
+                                }
+                                "fresh"
+                            }
+                            Begin::Replay { answer, .. } => {
+                                assert_eq!(answer.as_deref(), Some("42"));
+                                "done"
+                            }
+                            Begin::Conflict(_) => "conflict",
+                            Begin::InProgress(_) => "running",
+                            Begin::Unknown(_) => "unknown",
+                        };
+                        assert_eq!(got, expect);
+                    }
+                }
+            }
+            store.close().await;
+        });
+    }
 }
