@@ -4,8 +4,10 @@
 //! replaced when it runs again; those of the others stay, each with the machine it was taken on.
 
 mod catalog;
+mod config;
 mod recorder;
 mod results;
+mod rules;
 
 use anyhow::{Result, bail};
 
@@ -24,11 +26,23 @@ struct Bench {
 }
 
 /// Every bench. A new one is a module of this one and a line here.
-const BENCHES: &[Bench] = &[Bench {
-    name: "catalog",
-    about: "ids and summaries of tools",
-    run: catalog::run,
-}];
+const BENCHES: &[Bench] = &[
+    Bench {
+        name: "catalog",
+        about: "ids and summaries of tools",
+        run: catalog::run,
+    },
+    Bench {
+        name: "config",
+        about: "reload of a large configuration",
+        run: config::run,
+    },
+    Bench {
+        name: "rules",
+        about: "rules over tools",
+        run: rules::run,
+    },
+];
 
 /// `cargo xtask bench`
 pub(crate) fn run(args: &mut Args) -> Result<()> {
