@@ -35,11 +35,6 @@ impl PatternList {
         })
     }
 
-    /// The patterns in the order in which they were written.
-    pub fn patterns(&self) -> &[Pattern] {
-        &self.patterns
-    }
-
     /// Whether a tool matches. Where a pattern gives up, it does not.
     pub fn matches(&self, server: Option<&str>, tool: &str) -> bool {
         matches!(self.find(server, tool), Finding::Matched(_))

@@ -36,11 +36,6 @@ impl ServerFilter {
         }
     }
 
-    /// The field as it was written; `None` for all servers.
-    pub fn text(&self) -> Option<&str> {
-        self.text.as_deref()
-    }
-
     /// Whether a server is meant.
     pub fn test(&self, server: &str) -> Outcome {
         let Some(text) = &self.text else {

@@ -110,6 +110,7 @@ fn classes_and_escapes() {
     check(r"/^\cJ\x41\u0042\u{43}\ud83d\ude00$/", &["\nABC😀"], &[]);
     check(r"/^\p{Lu}\P{L}[\p{Greek}]$/", &["A1α"], &["a1α", "Abα"]);
     check(r"/^a{2}b{1,}c{0,1}$/", &["aab", "aabbc"], &["ab", "aabcc"]);
+    check(r"/^a{2,}$/", &["aa", "aaa"], &["a"]);
     check(r"/^a{,2}x{$/", &["a{,2}x{"], &["aa"]);
     check(r"/^a+?b*?c??]}$/", &["a]}", "abc]}"], &["b]}"]);
 }
@@ -150,6 +151,11 @@ fn a_bad_regular_expression_says_what_and_where() {
         (r"/\x4/", 1, Problem::BadEscape("x4".into())),
         (r"/\u{110000}/", 1, Problem::BadEscape("u{110000}".into())),
         (r"/\ud83d/", 1, Problem::BadEscape("ud83d".into())),
+        (
+            r"/\ud83d\u0041/",
+            1,
+            Problem::BadEscape(r"ud83d\u0041".into()),
+        ),
         (r"/\c1/", 1, Problem::BadEscape("c".into())),
         (r"/\07/", 1, Problem::BadEscape("0".into())),
         (r"/\pL/", 1, Problem::BadEscape("p".into())),
@@ -179,8 +185,14 @@ fn bombs_are_refused_or_bounded() {
     let problem = |pattern: &str| Pattern::new(pattern).unwrap_err().problem;
     let deep = format!("/{}x{}/", "(".repeat(60), ")".repeat(60));
     assert_eq!(problem(&deep), Problem::TooDeep);
-    assert_eq!(problem(r"/(\p{L}{100}){100}/"), Problem::TooLarge);
-    assert_eq!(problem(r"/(?=x)(\p{L}{100}){100}/"), Problem::TooLarge);
+    for large in [
+        r"/(\p{L}{100}){100}/",
+        r"/\p{L}{300}/",
+        r"/(?=x)\p{L}{300}/",
+        "/a{15000}b{15000}/",
+    ] {
+        assert_eq!(problem(large), Problem::TooLarge, "{large}");
+    }
     assert!(matches!(
         problem(r"/(?<=(a*)\1)b/"),
         Problem::Unsupported(_)
