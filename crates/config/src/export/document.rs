@@ -199,6 +199,10 @@ impl<'a> Document<'a> {
         }
         let in_braces = text[tree.span.start..].starts_with('{');
         if self.format == Format::Yaml && !in_braces {
+            // A carriage return alone ends a line too, but not one that could be edited as such.
+            if text.replace("\r\n", "").contains('\r') {
+                return None;
+            }
             let piece = self.piece(tree, entry, &value);
             if let Some(splices) = lines::insert(text, tree, &keys.join("."), &piece) {
                 return Some(splices);

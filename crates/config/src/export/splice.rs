@@ -64,11 +64,10 @@ pub(crate) fn line_start(text: &str, at: usize) -> usize {
 
 /// Where the line of a byte ends, its line end not included.
 pub(crate) fn line_end(text: &str, at: usize) -> usize {
-    let end = text[at..].find('\n').map_or(text.len(), |i| at + i);
-    if text[at..end].ends_with('\r') {
-        end - 1
-    } else {
-        end
+    match text[at..].find('\n') {
+        Some(newline) if text[at..at + newline].ends_with('\r') => at + newline - 1,
+        Some(newline) => at + newline,
+        None => text.len(),
     }
 }
 

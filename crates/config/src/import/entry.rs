@@ -93,7 +93,7 @@ pub(crate) fn read(
     let command = fields.take(&["command", "cmd"]);
     let url = url(fields)?;
     let transport = match (command, url, kind) {
-        (Some(_), Some((key, ..)), None) => {
+        (Some(command), Some((key, ..)), None) => {
             fields.remark(
                 Severity::Warning,
                 format!(
@@ -105,12 +105,12 @@ pub(crate) fn read(
             );
             stdio(file, fields, command, habits)?
         }
-        (Some(_), None, _) | (Some(_), Some(_), Some(Kind::Stdio)) => {
+        (Some(command), None, _) | (Some(command), Some(_), Some(Kind::Stdio)) => {
             stdio(file, fields, command, habits)?
         }
         (_, Some((key, text, span)), kind) => {
             let url = template(file, fields, text, span, habits.dialect)?;
-            let remote = remote(fields, url, habits)?;
+            let remote = remote(file, fields, url, habits)?;
             match kind.unwrap_or_else(|| kind_of_url(key, text, habits)) {
                 Kind::Sse => Transport::Sse(remote),
                 Kind::Http | Kind::Stdio => Transport::Http(remote),
@@ -198,16 +198,9 @@ fn kind_of_url(key: &str, url: &str, habits: Habits) -> Kind {
 fn stdio(
     file: &File<'_>,
     fields: &mut Fields<'_>,
-    command: Option<&Entry>,
+    command: &Entry,
     habits: Habits,
 ) -> Result<Transport, Refused> {
-    let Some(command) = command else {
-        return Err(fields.refuse(
-            format!("{} has no command", fields.subject()),
-            Span::default(),
-            "",
-        ));
-    };
     let mut words = words(fields, command)?;
     let mut variables = fields.pairs(&["env", "envs", "environment"])?;
     if let Value::Map(_) = command.value.value {
@@ -260,9 +253,9 @@ fn stdio(
         let value = template(file, fields, &text, span, habits.dialect)?;
         env.insert(name.to_owned(), value.sensitive());
     }
-    for (name, _) in fields.texts(&["env_keys"])?.unwrap_or_default() {
-        env.entry(name.clone())
-            .or_insert_with(|| Template::variable(name).sensitive());
+    for (name, span) in fields.texts(&["env_keys"])?.unwrap_or_default() {
+        let value = fields.variable(&name, span)?;
+        env.entry(name).or_insert(value);
     }
     forward(fields, &mut env)?;
     Ok(Transport::Stdio(Stdio {
@@ -338,13 +331,18 @@ fn forward(fields: &mut Fields<'_>, env: &mut IndexMap<String, Template>) -> Res
                 "write the names of variables in quotes",
             ));
         };
-        env.entry(name.to_owned())
-            .or_insert_with(|| Template::variable(name).sensitive());
+        let value = fields.variable(name, item.span)?;
+        env.entry(name.to_owned()).or_insert(value);
     }
     Ok(())
 }
 
-fn remote(fields: &mut Fields<'_>, url: Template, habits: Habits) -> Result<Remote, Refused> {
+fn remote(
+    file: &File<'_>,
+    fields: &mut Fields<'_>,
+    url: Template,
+    habits: Habits,
+) -> Result<Remote, Refused> {
     let mut headers = IndexMap::new();
     let mut given = fields.pairs(&["headers", "http_headers"])?;
     if let Some(options) = fields.take(&["requestOptions"]) {
@@ -357,12 +355,12 @@ fn remote(fields: &mut Fields<'_>, url: Template, habits: Habits) -> Result<Remo
         given.extend(inner.pairs(&["headers"])?);
     }
     for (name, text, span) in given {
-        let value = fields.template(&text, span, habits.header_dialect)?;
+        let value = template(file, fields, &text, span, habits.header_dialect)?;
         headers.insert(name.to_owned(), value.sensitive());
     }
     for (name, variable, span) in fields.pairs(&["env_http_headers"])? {
-        let value = fields.template(&format!("${{{variable}}}"), span, Dialect::Own)?;
-        headers.insert(name.to_owned(), value.sensitive());
+        let value = fields.variable(&variable, span)?;
+        headers.insert(name.to_owned(), value);
     }
     Ok(Remote { url, headers })
 }

@@ -257,6 +257,19 @@ impl<'a> Fields<'a> {
         })
     }
 
+    /// The value of a variable whose name the file gives.
+    pub(crate) fn variable(&self, name: &str, span: Span) -> Result<Template, Refused> {
+        let value = self.template(&format!("${{{name}}}"), span, Dialect::Own)?;
+        if value.variables().eq([name]) {
+            return Ok(value.sensitive());
+        }
+        Err(self.refuse(
+            format!("{}: {name:?} is not the name of a variable", self.subject),
+            span,
+            "write a name of letters, digits and _",
+        ))
+    }
+
     /// Everything that was found, with a warning for each key that nobody took.
     pub(crate) fn finish(mut self) -> Vec<Diagnostic> {
         for (entry, taken) in self.entries.iter().zip(&self.taken) {

@@ -374,6 +374,11 @@ fn files_that_cannot_be_edited_safely_are_left_alone() {
         "mcpServers: [{name: a, command: x}]\n",
         &format!("/home/ada/config.yaml {by_hand} `mcpServers` by hand"),
     );
+    check(
+        "goose",
+        "extensions:\n  a: {type: stdio, cmd: x}\r",
+        &format!("/home/ada/config.yaml {by_hand} `extensions` by hand"),
+    );
     let removed = remove_entry(
         client("codex"),
         Path::new("c.toml"),

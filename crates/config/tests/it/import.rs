@@ -390,6 +390,10 @@ fn opencode_is_read_in_both_revisions() {
     let file = r#"{"mcp": {"x": {"type": "remote", "url": "https://a.example", "headers": {"K": "{file:~/.key}"}}}}"#;
     let imported = read("opencode", "opencode.json", file, Scope::User);
     assert_eq!(imported.servers.len(), 1);
+    assert_eq!(
+        imported.diagnostics[0].message,
+        "server \"x\": {file:~/.key} has no meaning here and stays as it is"
+    );
 }
 
 #[test]

@@ -513,7 +513,8 @@ fn odd_entries_are_read_with_a_warning() {
 #[test]
 fn entries_that_cannot_be_started_are_refused() {
     let check = |client: &str, entry: &str, expected: &str| {
-        let text = format!("{{\"mcpServers\": {{\"a\": {entry}}}}}");
+        let root = Client::by_id(client).unwrap().roots[0];
+        let text = format!("{{\"{root}\": {{\"a\": {entry}}}}}");
         let imported = read(client, "x.json", &text, Scope::User);
         assert_eq!(imported.servers, [], "{entry}");
         assert_eq!(imported.skipped[0].reason, expected, "{entry}");
@@ -572,6 +573,19 @@ fn entries_that_cannot_be_started_are_refused() {
         "cursor",
         r#"{"command": "${env:a b}"}"#,
         "server \"a\": \"a b\" is not the name of an environment variable (letters, digits and _); write $${ for a literal ${",
+    );
+    let bad = "server \"a\": \"A B\" is not the name of an environment variable (letters, digits and _); write $${ for a literal ${";
+    check("codex", r#"{"command": "x", "env_vars": ["A B"]}"#, bad);
+    check("codex", r#"{"command": "x", "env_keys": ["A B"]}"#, bad);
+    check(
+        "codex",
+        r#"{"url": "x", "bearer_token_env_var": "A B"}"#,
+        bad,
+    );
+    check(
+        "codex",
+        r#"{"url": "x", "env_http_headers": {"H": "A:-x"}}"#,
+        "server \"a\": \"A:-x\" is not the name of a variable",
     );
     let empty = read(
         "cursor",

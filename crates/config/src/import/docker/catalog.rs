@@ -192,10 +192,8 @@ fn secrets(fields: &mut Fields<'_>, env: &mut IndexMap<String, Template>) -> Res
                 "write `- name: …` and `env: …`",
             ));
         };
-        env.insert(
-            variable.to_owned(),
-            Template::variable(variable).sensitive(),
-        );
+        let value = fields.variable(variable, secret.span)?;
+        env.insert(variable.to_owned(), value);
         fields.remark(
             Severity::Note,
             format!("{}: the secret {name} stays with Docker", fields.subject()),

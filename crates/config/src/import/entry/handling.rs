@@ -43,8 +43,9 @@ pub(super) fn handle(
         !fields.flag(&["disabled"])?.unwrap_or(false) && fields.flag(&["enabled"])?.unwrap_or(true);
     filters(server, fields, habits)?;
     timeouts(server, fields, habits)?;
-    if let Some(name) = fields.text(&["bearer_token_env_var"])? {
-        server.handling.bearer = Some(Template::variable(name).sensitive());
+    if let Some(entry) = fields.take(&["bearer_token_env_var"]) {
+        let name = fields.text(&["bearer_token_env_var"])?.unwrap_or_default();
+        server.handling.bearer = Some(fields.variable(name, entry.value.span)?);
     }
     if let Some(entry) = fields.take(&["bearer_token"])
         && let Some(text) = entry.value.as_str()
