@@ -48,7 +48,7 @@ fn text() -> String {
     }
     text.push_str("toolRules:\n");
     for number in 0..RULES {
-        let enabled = number % 2 == 0;
+        let enabled = number.is_multiple_of(2);
         let _ = writeln!(
             text,
             "  - {{server: server-{number}, pattern: [\"*_{number}\", \"/^get_{number}/i\", \"!*delete*\"], enabled: {enabled}, tags: [t{number}]}}"

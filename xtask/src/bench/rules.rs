@@ -40,8 +40,10 @@ fn rule(number: usize) -> Rule {
     };
     Rule {
         pattern: vec![pattern, "!*dangerous*".into()],
-        server: (number % 5 == 0).then(|| format!("server-{}", number % 50)),
-        enabled: Some(number % 2 == 0),
+        server: number
+            .is_multiple_of(5)
+            .then(|| format!("server-{}", number % 50)),
+        enabled: Some(number.is_multiple_of(2)),
         tags: vec![format!("tag-{}", number % 10)],
     }
 }

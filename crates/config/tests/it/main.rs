@@ -10,6 +10,7 @@ mod import;
 mod import_broken;
 mod import_custom;
 mod import_home;
+mod import_refused;
 mod load;
 mod readers;
 mod readers_equal;
