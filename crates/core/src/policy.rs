@@ -1,6 +1,6 @@
 //! Who may run what, and under which conditions: scopes, risk, confirmation, approval, rates.
 //!
-//! [`decide`] is the one decision that every door goes through, and the only maker of a
+//! [`decide()`] is the one decision that every door goes through, and the only maker of a
 //! [`Permit`]; [`visible`] says by the same checks what a caller may find. Both are pure: what they
 //! need to know comes in as arguments.
 

@@ -64,7 +64,7 @@ pub struct Filter {
 }
 
 impl Filter {
-    /// The arguments $1 to $11 of [`filtered`].
+    /// The arguments $1 to $11 of `filtered`.
     fn args(&self) -> Vec<Value> {
         args![
             self.since_ms,
