@@ -1,6 +1,7 @@
-//! The custom YAML: servers and their tools, written down by hand.
+//! The formats of the documents: servers and their tools by hand, and variables in them.
 
 use toolcrib_config::import::Scope;
+use toolcrib_config::model::server::Transport;
 
 use crate::import::{check, fixture, read, show};
 
@@ -58,4 +59,39 @@ fn the_documents_yaml_may_also_be_a_list_or_a_clients_map() {
         read("custom", "x.yaml", "servers:\n", Scope::User).servers,
         []
     );
+}
+
+#[test]
+fn variables_of_the_documented_formats_are_expanded_when_a_server_is_started() {
+    let lookup = |name: &str| (name == "GITHUB_TOKEN").then(|| "from-the-environment".to_owned());
+    for (id, name, variable) in [
+        ("docker-mcp", "docker-mcp.json", "GITHUB_TOKEN"),
+        (
+            "claude-desktop",
+            "claude-desktop.json",
+            "GITHUB_PERSONAL_ACCESS_TOKEN",
+        ),
+        ("windsurf", "windsurf.2.json", "GITHUB_TOKEN"),
+    ] {
+        let imported = read(id, name, &fixture(name), Scope::User);
+        let github = imported
+            .servers
+            .iter()
+            .find(|s| s.name == "github")
+            .unwrap();
+        let Transport::Stdio(stdio) = &github.transport else {
+            panic!("{name}: {:?}", github.transport)
+        };
+        let value = &stdio.env[variable];
+        assert_eq!(
+            value.expand(&lookup).unwrap().expose(),
+            "from-the-environment",
+            "{name}"
+        );
+        let unset = value.expand(&|_| None).unwrap_err();
+        assert_eq!(
+            unset.to_string(),
+            "the environment variable GITHUB_TOKEN is not set"
+        );
+    }
 }
