@@ -2,8 +2,10 @@
 
 use anyhow::{Context, Result};
 use serde::Deserialize;
-use serde_json::Value;
-use toolcrib_config::{Severity, file};
+use serde_json::{Value, json};
+use toolcrib_config::file::{ConfigFile, Shape};
+use toolcrib_config::reader::Format;
+use toolcrib_config::{Severity, Source, file};
 use toolcrib_core::pattern;
 use toolcrib_core::pattern::rules::{DecidedBy, Rule, RuleSet, Strategy};
 use toolcrib_core::policy::risk;
@@ -94,11 +96,54 @@ fn compiled(rules: Vec<Rule>) -> Result<RuleSet> {
     RuleSet::compile(rules, Strategy::FirstMatch).map_err(|errors| anyhow::anyhow!("{errors:?}"))
 }
 
+/// What the fields of the expectation are once `value` is loaded.
+fn loaded(row: &Value, value: &Value) -> Judgement {
+    let Some(file) = parsed(value, Shape::Whole) else {
+        return Judgement::Wrong("it does not load".into());
+    };
+    let settings = &file.settings;
+    let cache = settings.cache.clone().unwrap_or_default();
+    let given = json!({
+        "enabled": settings.enabled.0,
+        "cache": { "enabled": cache.enabled, "ttl": cache.ttl },
+        "sources": vec![Value::Null; settings.sources.len()],
+        "serverRules": vec![Value::Null; settings.server_rules.len()],
+        "toolRules": vec![Value::Null; settings.tool_rules.len()],
+    });
+    let fields = wanted(row).as_object().into_iter().flatten();
+    for (field, value) in fields {
+        if given[field] != *value {
+            return Judgement::Wrong(format!("{field} is {}, not {value}", given[field]));
+        }
+    }
+    Judgement::Right
+}
+
+/// Servers that an `mcp` section lists: each becomes a server of its name.
+fn mcp_array(row: &Value) -> Judgement {
+    let Some(file) = parsed(&json!({ "mcp": row["input"] }), Shape::Section) else {
+        return Judgement::Wrong("it does not load".into());
+    };
+    let given: Vec<&str> = file.servers.iter().map(|s| s.name.as_str()).collect();
+    let names = wanted(row).as_object().into_iter().flatten();
+    let named: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+    compare(&json!(named), &json!(given))
+}
+
+fn parsed(value: &Value, shape: Shape) -> Option<ConfigFile> {
+    let source = Source::new("case.json", value.to_string());
+    file::parse(&source, Format::Jsonc, shape).filter(|file| !file.is_broken())
+}
+
 /// Rows on checking a configuration: whether it is valid, and whether every fault is named. The rest of the file is about
 /// parts that are not built yet.
 pub(super) fn misc(row: &Value) -> Result<Judgement> {
-    if row["area"] != "config-validate" {
-        return Ok(Judgement::Passed);
+    match row["area"].as_str() {
+        Some("config-validate") => {}
+        Some("config-default") => return Ok(loaded(row, &json!({}))),
+        Some("config-merge") => return Ok(loaded(row, &row["input"])),
+        Some("config-mcp-array") => return Ok(mcp_array(row)),
+        _ => return Ok(Judgement::Passed),
     }
     let found = file::validate_value(row.get("input").context("the row has no input")?);
     let said: Vec<String> = found
@@ -118,15 +163,14 @@ pub(super) fn misc(row: &Value) -> Result<Judgement> {
         .into_iter()
         .flatten()
         .filter_map(Value::as_str);
-    // The wording is ours; the field at fault is the same.
-    let fields = named
-        .chain(listed)
-        .filter_map(|text| text.split(' ').next());
+    let fields = named.chain(listed);
     let missing: Vec<&str> = fields
         .filter(|field| !said.iter().any(|text| text.contains(field)))
         .collect();
     Ok(match missing.first() {
-        Some(field) => Judgement::Wrong(format!("`{field}` is at fault, but said was: {said:?}")),
+        Some(field) => {
+            Judgement::Wrong(format!("`{field}` was to be said, but said was: {said:?}"))
+        }
         None => Judgement::Right,
     })
 }
@@ -160,7 +204,6 @@ pub(super) fn risk(row: &Value) -> Result<Judgement> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use serde_json::json;
 
     fn wrong(judgement: &Judgement) -> bool {
         matches!(judgement, Judgement::Wrong(_))
@@ -206,6 +249,11 @@ mod tests {
             Judgement::Right
         );
         assert!(wrong(&misc(&row("toolRules must be an array")).unwrap()));
+        let default =
+            json!({"area": "config-default", "expected": {"enabled": true, "sources": []}});
+        assert_eq!(misc(&default).unwrap(), Judgement::Right);
+        let list = json!({"area": "config-mcp-array", "input": [{"name": "a", "command": "x"}], "expected": {"b": {}}});
+        assert!(wrong(&misc(&list).unwrap()));
         assert_eq!(
             misc(&json!({"area": "rest-list"})).unwrap(),
             Judgement::Passed
