@@ -170,8 +170,12 @@ fn examine(request: &Request<'_>) -> (Config, Progress) {
         .extend(environment::apply(&mut settings, request.surroundings));
     let file = chosen.as_ref().map(|c| &*c.file);
     let sources = sources::import(request, &settings, file, &mut servers, &mut progress);
-    rules::apply_to_servers(&settings.server_rules, &mut servers);
-    let rules = rules::compile(&files);
+    rules::apply_to_servers(
+        &settings.server_rules,
+        &mut servers,
+        &mut progress.diagnostics,
+    );
+    let rules = rules::compile(&files, &mut progress.diagnostics);
     let config = Config {
         path,
         settings,

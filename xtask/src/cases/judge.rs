@@ -126,8 +126,8 @@ fn mcp_array(row: &Value) -> Judgement {
     };
     let given: Vec<&str> = file.servers.iter().map(|s| s.name.as_str()).collect();
     let names = wanted(row).as_object().into_iter().flatten();
-    let named: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
-    compare(&json!(named), &json!(given))
+    let right: Vec<&str> = names.map(|(name, _)| name.as_str()).collect();
+    compare(&json!(right), &json!(given))
 }
 
 fn parsed(value: &Value, shape: Shape) -> Option<ConfigFile> {

@@ -503,6 +503,32 @@ fn server_rules_switch_servers_off() {
 }
 
 #[test]
+fn rules_that_cannot_be_read_are_errors_and_never_enable_anything() {
+    for server in ["''", "'git[z-a]'"] {
+        let mut stage = Stage::new();
+        stage.write(
+            "home/.config/toolcrib/toolcrib.yaml",
+            &format!("toolRules: [{{pattern: ['*x*'], server: {server}, enabled: false}}]"),
+        );
+        assert!(
+            stage.errors()[0].starts_with("toolRules: rule 1"),
+            "{server}"
+        );
+        let (config, said) = stage.inspect();
+        assert!(said.iter().all(|d| d.position().is_some()));
+        assert!(!config.rules.verdict("any", "tool", &[]).verdict.enabled);
+    }
+    let many = vec!["{pattern: [a], enabled: false}"; 10_001].join(", ");
+    let mut stage = Stage::new();
+    stage.write(
+        "home/.config/toolcrib/toolcrib.yaml",
+        &format!("serverRules: [{many}]\nservers: {{a: {{command: x}}}}"),
+    );
+    assert!(stage.errors()[0].contains("one too many"));
+    assert!(!stage.inspect().0.servers[0].enabled);
+}
+
+#[test]
 fn every_place_that_was_looked_at_is_watched() {
     let config = Stage::new().load().unwrap();
     for tail in [
