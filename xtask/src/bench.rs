@@ -8,6 +8,7 @@ mod config;
 mod recorder;
 mod results;
 mod rules;
+mod search;
 
 use anyhow::{Result, bail};
 
@@ -41,6 +42,11 @@ const BENCHES: &[Bench] = &[
         name: "rules",
         about: "rules over tools",
         run: rules::run,
+    },
+    Bench {
+        name: "search",
+        about: "building, changing and searching the index",
+        run: search::run,
     },
 ];
 

@@ -30,6 +30,8 @@ mod workspace;
 
 #[cfg(feature = "product")]
 mod cases;
+#[cfg(feature = "product")]
+mod eval;
 #[cfg(test)]
 mod house;
 

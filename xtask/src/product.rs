@@ -22,7 +22,8 @@ mod here {
     type Evaluation = (&'static str, fn(&[String]) -> Result<()>);
 
     /// Every evaluation over shared data. A new one is a line here.
-    const EVALUATIONS: &[Evaluation] = &[("cases", crate::cases::run)];
+    const EVALUATIONS: &[Evaluation] =
+        &[("cases", crate::cases::run), ("search", crate::eval::run)];
 
     /// `cargo xtask eval`: all evaluations, or the one that is named.
     pub(crate) fn eval(args: &mut Args) -> Result<()> {

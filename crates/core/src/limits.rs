@@ -244,3 +244,9 @@ pub const SUSPICION_TEXT_BYTES_MAX: usize = 64 * 1024;
 pub const SUSPICION_TEXTS_MAX: usize = 2_000;
 /// Most flags on one tool.
 pub const SUSPICION_FLAGS_MAX: usize = 20;
+/// Most tools in scope for which meanings alone bring in tools; beyond it words do.
+pub const SEARCH_MEANING_SCAN_TOOLS: usize = 12_000;
+/// How many tools their meaning brings to the second look, at most.
+pub const SEARCH_MEANING_CANDIDATES: usize = 24;
+/// How many tools are offered when someone has to choose.
+pub const SEARCH_ALTERNATIVES: usize = 3;

@@ -7,11 +7,12 @@
 //! the machine: the same catalog and query give the same answer, byte for byte.
 
 mod arithmetic;
+mod explain;
 mod field;
 mod hits;
 mod index;
-mod learned;
 mod lexicon;
+mod meaning;
 mod model;
 mod part;
 mod query;
@@ -19,6 +20,7 @@ mod retrieve;
 mod signals;
 mod values;
 mod vocabulary;
+mod wishes;
 mod words;
 
 #[cfg(test)]
@@ -29,5 +31,6 @@ mod properties;
 pub use field::{FIELDS, Field, Weights};
 pub use hits::{Filter, Hit, Hits};
 pub use index::Index;
+pub use meaning::meaning_words;
 pub use part::{Part, ServerTools};
 pub use signals::{SIGNAL_NAMES, SIGNALS, Signals};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Filter, Index, Part, ServerTools, Weights};
+use super::{Filter, Hits, Index, Part, ServerTools, Weights};
 use crate::catalog::{Tool, ToolId};
 
 fn server(name: &str, tools: &[(&str, &str)]) -> Arc<Part> {
@@ -218,4 +218,60 @@ fn a_catalog_with_common_words_still_finds_the_rare_one() {
         index.search("get a record", &Filter::default()).total,
         5_000
     );
+}
+
+#[test]
+fn several_wishes_are_all_served() {
+    let found = workshop().search(
+        "read the file from disk and open an issue in the repository",
+        &Filter {
+            limit: Some(3),
+            ..Filter::default()
+        },
+    );
+    let ids: Vec<String> = found.hits.iter().map(|h| h.id.to_string()).collect();
+    assert!(ids.contains(&"files:read_file".to_owned()), "{ids:?}");
+    assert!(ids.contains(&"github:create_issue".to_owned()), "{ids:?}");
+}
+
+#[test]
+fn confidence_is_high_for_a_clear_wish_and_low_for_a_foreign_one() {
+    let index = workshop();
+    let clear = index.search("list the issues of a repository", &Filter::default());
+    let foreign = index.search("knit a woollen pullover for the dog", &Filter::default());
+    assert!(clear.confidence() > 0.5, "{clear:?}");
+    assert!(!clear.needs_selection(0.5));
+    assert!(foreign.needs_selection(0.5), "{foreign:?}");
+    assert!(clear.alternatives().len() <= 3);
+    assert!(Hits::default().needs_selection(0.5));
+    let falling = clear
+        .hits
+        .windows(2)
+        .all(|w| w[0].relevance >= w[1].relevance);
+    assert!(falling, "{clear:?}");
+}
+
+#[test]
+fn an_explanation_says_which_words_matched_where() {
+    let index = workshop();
+    let id = ToolId::new("github", "create_issue");
+    let why = index.explain("open a ticket with create_issue", &Filter::default(), &id);
+    assert!(
+        why.contains(&"the query spells its name".to_owned()),
+        "{why:?}"
+    );
+    assert!(
+        why.iter()
+            .any(|w| w.starts_with("\"ticket\" (as \"issu…\") in its name")),
+        "{why:?}"
+    );
+    let exact = index.explain("create issue", &Filter::default(), &id);
+    assert_eq!(exact[0], "the query is its name");
+    let other = ToolId::new("github", "nothing");
+    assert!(
+        index
+            .explain("create issue", &Filter::default(), &other)
+            .is_empty()
+    );
+    assert!(index.explain("", &Filter::default(), &id).is_empty());
 }

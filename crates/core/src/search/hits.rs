@@ -1,13 +1,17 @@
 //! A search, from the text of the wish to the tools, best first.
 
+use std::cell::RefCell;
+
+use super::explain;
 use super::index::Index;
-use super::model;
+use super::model::{Model, relevance};
 use super::query::Query;
 use super::retrieve::{self, Candidate, Scope, by_name};
 use super::signals::{Judge, Signals};
+use super::wishes::WISHES_MAX;
 use super::words::Reader;
 use crate::catalog::ToolId;
-use crate::limits::{SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX};
+use crate::limits::{SEARCH_ALTERNATIVES, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX};
 
 /// What may be found, and how much of it.
 #[derive(Clone, Copy, Default)]
@@ -36,107 +40,175 @@ pub struct Hit {
 pub struct Hits {
     /// The tools, best first.
     pub hits: Vec<Hit>,
-    /// How many tools share a word with the query, those not given included.
+    /// How many tools share a word or the meaning with the query, those not given included.
     pub total: usize,
 }
 
-struct Ranked {
-    number: u32,
-    score: f32,
-    exact: bool,
-    signals: Signals,
+impl Hits {
+    /// The probability that the first hit is right; 0 where there is none.
+    pub fn confidence(&self) -> f32 {
+        self.hits.first().map_or(0.0, |hit| hit.relevance)
+    }
+
+    /// Whether someone has to choose, because the first hit is less sure than `min_confidence`.
+    pub fn needs_selection(&self, min_confidence: f32) -> bool {
+        self.confidence() < min_confidence
+    }
+
+    /// What to choose from: the first [`SEARCH_ALTERNATIVES`].
+    pub fn alternatives(&self) -> &[Hit] {
+        &self.hits[..self.hits.len().min(SEARCH_ALTERNATIVES)]
+    }
+}
+
+pub(crate) struct Ranked {
+    pub(crate) number: u32,
+    pub(crate) score: f32,
+    pub(crate) exact: bool,
+    pub(crate) wish: u8,
+    pub(crate) signals: Signals,
+}
+
+/// All that one search knows.
+struct Ranking {
+    query: Query,
+    ranked: Vec<Ranked>,
+    confidence: f32,
+    total: usize,
+}
+
+/// How much one more tool for the same wish falls back when others wait, in units of the score.
+const SAME_WISH: f32 = 0.4;
+
+thread_local! {
+    /// Words that were read before need not be stemmed and spelt again.
+    static READER: RefCell<Reader> = RefCell::default();
 }
 
 impl Index {
     /// Finds the tools for a wish. An empty query, or one without any letter, finds nothing.
     pub fn search(&self, text: &str, filter: &Filter<'_>) -> Hits {
-        let (ranked, total) = self.rank(text, filter);
-        let limit = filter
-            .limit
-            .unwrap_or(SEARCH_LIMIT_DEFAULT)
-            .min(SEARCH_LIMIT_MAX);
-        let hits = ranked
-            .iter()
-            .take(limit)
-            .filter_map(|r| {
-                let entry = self.entry(r.number)?;
-                Some(Hit {
-                    id: entry.id.clone(),
-                    score: r.score,
-                    relevance: if r.exact {
-                        1.0
-                    } else {
-                        model::relevance(r.score)
-                    },
-                })
+        let Some(ranking) = self.rank(text, filter) else {
+            return Hits::default();
+        };
+        let best = ranking.ranked.first().map_or(0.0, |r| r.score);
+        let mut least = 1.0_f32;
+        let hits = ranking.ranked.iter().take(limit(filter)).filter_map(|r| {
+            let likely = if r.exact {
+                1.0
+            } else {
+                relevance(ranking.confidence, r.score - best)
+            };
+            least = least.min(likely);
+            Some(Hit {
+                id: self.entry(r.number)?.id.clone(),
+                score: r.score,
+                relevance: least,
             })
-            .collect();
-        Hits { hits, total }
+        });
+        Hits {
+            hits: hits.collect(),
+            total: ranking.total,
+        }
+    }
+
+    /// Why a tool stands where it stands for a query, in words, the strongest reason first; nothing
+    /// when the query does not find it.
+    pub fn explain(&self, text: &str, filter: &Filter<'_>, id: &ToolId) -> Vec<String> {
+        let Some(ranking) = self.rank(text, filter) else {
+            return Vec::new();
+        };
+        let is_it = |r: &&Ranked| self.entry(r.number).is_some_and(|e| e.id == *id);
+        let Some(ranked) = ranking.ranked.iter().find(is_it) else {
+            return Vec::new();
+        };
+        explain::reasons(self, &ranking.query, ranked)
     }
 
     /// The signals of the best candidates of a query, for measuring and training.
     pub fn signals(&self, text: &str, filter: &Filter<'_>) -> Vec<(ToolId, Signals)> {
-        let (ranked, _) = self.rank(text, filter);
-        ranked
+        let ranked = self
+            .rank(text, filter)
+            .map(|r| r.ranked)
+            .unwrap_or_default();
+        let named = ranked
             .into_iter()
-            .filter_map(|r| Some((self.entry(r.number)?.id.clone(), r.signals)))
-            .collect()
+            .map(|r| Some((self.entry(r.number)?.id.clone(), r.signals)));
+        named.flatten().collect()
     }
 
-    fn rank(&self, text: &str, filter: &Filter<'_>) -> (Vec<Ranked>, usize) {
+    fn rank(&self, text: &str, filter: &Filter<'_>) -> Option<Ranking> {
         let slot = match filter.server {
             None => None,
-            Some(server) => match self.slot(server) {
-                Some(slot) => Some(slot),
-                None => return (Vec::new(), 0),
-            },
+            Some(server) => Some(self.slot(server)?),
         };
-        let mut reader = Reader::default();
-        let mut query = Query::read(text, &mut reader);
-        if query.is_empty() {
-            return (Vec::new(), 0);
-        }
-        retrieve::expand(self, &mut query, slot, &mut reader);
-        let limit = filter
-            .limit
-            .unwrap_or(SEARCH_LIMIT_DEFAULT)
-            .min(SEARCH_LIMIT_MAX);
-        let scope = Scope {
-            slot,
-            allow: filter.allow,
-            wanted: limit,
-        };
-        let mut found = retrieve::retrieve(self, &query, &scope);
-        let exact = self.exact(&query, &scope, &mut found);
-        let mut judge = Judge::new(self, &query, &found, slot);
-        let mut ranked: Vec<Ranked> = found
-            .candidates
-            .iter()
-            .map(|candidate| {
-                let signals = judge.signals(*candidate);
-                Ranked {
-                    number: candidate.number,
-                    score: model::score(&signals),
-                    exact: exact.contains(&candidate.number),
-                    signals,
-                }
+        READER.with_borrow_mut(|reader| {
+            let mut query = Query::read(text, reader);
+            if query.is_empty() {
+                return None;
+            }
+            retrieve::expand(self, &mut query, slot, reader);
+            let scope = Scope {
+                slot,
+                allow: filter.allow,
+                wanted: limit(filter),
+            };
+            let mut found = retrieve::retrieve(self, &query, &scope);
+            let exact = self.exact(&query, &scope, &mut found);
+            let mut ranked = self.judge(&query, &found, slot, &exact);
+            let scores: Vec<f32> = ranked.iter().map(|r| r.score).collect();
+            let confidence = match ranked.first() {
+                Some(first) => Model::shared().confidence(&scores, &first.signals),
+                None => 0.0,
+            };
+            if query.about.len() > 1 {
+                serve_every_wish(&mut ranked);
+            }
+            Some(Ranking {
+                query,
+                ranked,
+                confidence,
+                total: found.total,
             })
-            .collect();
+        })
+    }
+
+    /// Scores the candidates and puts them in order.
+    fn judge(
+        &self,
+        query: &Query,
+        found: &retrieve::Found,
+        slot: Option<u32>,
+        exact: &[u32],
+    ) -> Vec<Ranked> {
+        let judge = Judge::new(self, query, found, slot);
+        let model = Model::shared();
+        let look = |(place, candidate): (usize, &Candidate)| {
+            let signals = judge.signals(place, *candidate);
+            Ranked {
+                number: candidate.number,
+                score: model.score(&signals),
+                exact: exact.contains(&candidate.number),
+                wish: judge.wish(place, candidate.number),
+                signals,
+            }
+        };
+        let mut ranked: Vec<Ranked> = found.candidates.iter().enumerate().map(look).collect();
         ranked.sort_by(|a, b| {
             b.exact
                 .cmp(&a.exact)
                 .then_with(|| b.score.total_cmp(&a.score))
                 .then_with(|| by_name(self, a.number, b.number))
         });
-        (ranked, found.total)
+        ranked
     }
 
     /// The tools whose name or id the whole query spells; puts them among the candidates.
     fn exact(&self, query: &Query, scope: &Scope<'_>, found: &mut retrieve::Found) -> Vec<u32> {
         let mut exact = self.named(query.whole, scope.slot);
         exact.retain(|number| {
-            self.entry(*number)
-                .is_some_and(|e| scope.allow.is_none_or(|allow| allow(&e.id)))
+            let entry = self.entry(*number);
+            entry.is_some_and(|e| scope.allow.is_none_or(|allow| allow(&e.id)))
         });
         for number in &exact {
             if !found.candidates.iter().any(|c| c.number == *number) {
@@ -148,5 +220,33 @@ impl Index {
             }
         }
         exact
+    }
+}
+
+fn limit(filter: &Filter<'_>) -> usize {
+    filter
+        .limit
+        .unwrap_or(SEARCH_LIMIT_DEFAULT)
+        .min(SEARCH_LIMIT_MAX)
+}
+
+/// Reorders what follows the first hit so that no wish waits behind many tools of another.
+fn serve_every_wish(ranked: &mut Vec<Ranked>) {
+    let mut served = [0.0_f32; WISHES_MAX];
+    let mut rest = std::mem::take(ranked);
+    while !rest.is_empty() {
+        let worth = |r: &Ranked| r.score - SAME_WISH * served[usize::from(r.wish)];
+        let mut best = 0;
+        for at in 1..rest.len() {
+            if !rest[best].exact && worth(&rest[at]) > worth(&rest[best]) {
+                best = at;
+            }
+        }
+        let next = rest.remove(best);
+        served[usize::from(next.wish)] += 1.0;
+        ranked.push(next);
+        if ranked.len() >= SEARCH_LIMIT_DEFAULT {
+            ranked.append(&mut rest);
+        }
     }
 }

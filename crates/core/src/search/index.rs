@@ -17,6 +17,8 @@ pub struct Index {
     pub(crate) slots: Vec<Option<Arc<Part>>>,
     /// Number of the first tool of each slot.
     pub(crate) bases: Vec<u32>,
+    /// Slot of each tool.
+    slot_of: Vec<u32>,
     by_server: BTreeMap<Arc<str>, u32>,
     pub(crate) vocabulary: Vocabulary,
     /// Spellings of names: number, slot, tool.
@@ -116,6 +118,7 @@ impl Index {
         let mut index = Self {
             slots,
             bases: Vec::new(),
+            slot_of: Vec::new(),
             by_server,
             vocabulary,
             keys,
@@ -127,11 +130,13 @@ impl Index {
 
     fn number(&mut self) {
         self.bases.clear();
+        self.slot_of.clear();
         self.tools = 0;
-        for slot in &self.slots {
+        for (number, slot) in (0_u32..).zip(&self.slots) {
             self.bases.push(self.tools);
             let count = slot.as_ref().map_or(0, |p| p.entries.len());
             self.tools += u32::try_from(count).unwrap_or(0);
+            self.slot_of.resize(self.tools as usize, number);
         }
     }
 
@@ -165,11 +170,8 @@ impl Index {
 
     /// Slot and place of a tool by its number in the whole catalog.
     pub(crate) fn locate(&self, number: u32) -> (u32, u32) {
-        let slot = self.bases.partition_point(|base| *base <= number) - 1;
-        (
-            u32::try_from(slot).unwrap_or(u32::MAX),
-            number - self.bases[slot],
-        )
+        let slot = self.slot_of[number as usize];
+        (slot, number - self.bases[slot as usize])
     }
 
     pub(crate) fn entry(&self, number: u32) -> Option<&Entry> {

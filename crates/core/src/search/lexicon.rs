@@ -21,13 +21,13 @@ const EMPTY_WORDS: &str = "a an the this that these those there here it its it's
 
 /// Actions that stand in for one another. The first word names the group.
 const ACTIONS: &[&str] = &[
-    "create add new make insert register open generate compose establish build draft append",
+    "create add new make insert register open generate compose establish build draft append write",
     "delete remove destroy erase drop clear purge discard trash wipe uninstall",
     "update edit modify change alter set adjust patch revise amend rename replace",
     "get fetch read show retrieve view display obtain look load access check see return describe inspect",
     "list enumerate browse show all",
     "search find query lookup discover locate explore seek look",
-    "send post submit deliver dispatch publish share notify message",
+    "send post submit deliver dispatch publish share notify message write",
     "run execute invoke start launch trigger perform call begin",
     "stop end terminate kill cancel abort halt close quit shutdown",
     "copy duplicate clone fork replicate",
@@ -162,7 +162,7 @@ impl Lexicon {
     }
 
     fn read() -> Self {
-        let mut reader = Reader::default();
+        let mut reader = Reader::bare();
         let mut known: HashMap<WordId, Known> = HashMap::new();
         for piece in EMPTY_WORDS.split_whitespace() {
             for part in piece.split('\'') {

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use super::field::{FIELDS, Field, Weights};
+use super::meaning::{FIELD_PIECES_MAX, Meaning, Sum};
 use super::words::{Reader, WordId, key, word_id};
 use crate::catalog::{Tool, ToolId};
 use crate::limits::{SEARCH_FIELD_WORDS_MAX, SEARCH_SCHEMA_DEPTH_MAX, SEARCH_SEQUENCE_WORDS_MAX};
@@ -73,6 +74,8 @@ pub(crate) struct Entry {
     pub(crate) text: Box<[u32]>,
     /// Every word once, by number.
     pub(crate) held: Box<[Held]>,
+    /// Length of the name in letters.
+    pub(crate) letters: u32,
     /// Kinds of values its parameters take, see [`super::values`].
     pub(crate) takes: u16,
 }
@@ -86,6 +89,9 @@ pub struct Part {
     /// By text.
     pub(crate) words: Vec<PartWord>,
     pub(crate) postings: Vec<Posting>,
+    /// What the tools are about: [`super::meaning::DIMENSIONS`] steps for each, and what a step is worth.
+    pub(crate) vectors: Vec<i8>,
+    pub(crate) scales: Vec<f32>,
     /// Spellings by which a tool is named exactly, by number.
     pub(crate) keys: Vec<(u64, u32)>,
 }
@@ -107,8 +113,9 @@ impl Part {
         let mut collector = Collector::new(weights);
         let mut common = Tally::default();
         collector.server(server, reader, &mut common);
+        let mut tally = common.clone();
         for tool in tools {
-            collector.tool(server, tool, reader, &common);
+            collector.tool(server, tool, reader, &common, &mut tally);
         }
         collector.finish(server.name, &common)
     }
@@ -134,22 +141,40 @@ impl Part {
 struct Tally {
     /// Word slot and counts per field.
     counts: Vec<(u32, [u16; FIELDS])>,
-    at: HashMap<u32, usize>,
+    /// By word slot: place in `counts` plus one, 0 where the word has not come yet.
+    at: Vec<u32>,
     lengths: [u32; FIELDS],
     server_words: Vec<u32>,
+    about: [Sum; 3],
 }
 
 impl Tally {
     fn add(&mut self, slot: u32, field: Field, joined: bool) {
-        let place = *self.at.entry(slot).or_insert_with(|| {
+        let slot_at = slot as usize;
+        if self.at.len() <= slot_at {
+            self.at.resize(slot_at * 2 + 64, 0);
+        }
+        if self.at[slot_at] == 0 {
             self.counts.push((slot, [0; FIELDS]));
-            self.counts.len() - 1
-        });
+            self.at[slot_at] = u32::try_from(self.counts.len()).unwrap_or(u32::MAX);
+        }
+        let place = self.at[slot_at] as usize - 1;
         let count = &mut self.counts[place].1[field as usize];
         *count = count.saturating_add(1);
         if !joined {
             self.lengths[field as usize] += 1;
         }
+    }
+
+    /// Goes back to what all tools share.
+    fn restart(&mut self, common: &Self) {
+        for (slot, _) in &self.counts[common.counts.len()..] {
+            self.at[*slot as usize] = 0;
+        }
+        self.counts.truncate(common.counts.len());
+        self.counts.copy_from_slice(&common.counts);
+        self.lengths = common.lengths;
+        self.about.clone_from(&common.about);
     }
 
     fn is_full(&self, field: Field) -> bool {
@@ -164,6 +189,8 @@ struct Collector<'w> {
     lists: Vec<Vec<Posting>>,
     entries: Vec<Entry>,
     keys: Vec<(u64, u32)>,
+    vectors: Vec<i8>,
+    scales: Vec<f32>,
 }
 
 impl<'w> Collector<'w> {
@@ -175,6 +202,8 @@ impl<'w> Collector<'w> {
             lists: Vec::new(),
             entries: Vec::new(),
             keys: Vec::new(),
+            vectors: Vec::new(),
+            scales: Vec::new(),
         }
     }
 
@@ -195,12 +224,22 @@ impl<'w> Collector<'w> {
         tally: &mut Tally,
     ) -> Vec<u32> {
         let mut sequence = Vec::new();
+        let meaning = Meaning::shared();
+        let about = match field {
+            Field::Name | Field::Server => Some(0),
+            Field::Title | Field::Description => Some(1),
+            Field::Parameter | Field::ParameterText => Some(2),
+            _ => None,
+        };
         reader.read(text, |word, joined| {
             if tally.is_full(field) {
                 return;
             }
             let slot = self.slot(word.id, &word.stem);
             tally.add(slot, field, joined);
+            if let Some(about) = about.filter(|_| !joined) {
+                tally.about[about].add(meaning, word, FIELD_PIECES_MAX[about]);
+            }
             if !joined && sequence.len() < SEARCH_SEQUENCE_WORDS_MAX {
                 sequence.push(short(word.id));
             }
@@ -219,22 +258,29 @@ impl<'w> Collector<'w> {
         self.text(server.about, Field::About, reader, tally);
     }
 
-    fn tool(&mut self, server: &ServerTools<'_>, tool: &Tool, reader: &mut Reader, common: &Tally) {
-        let mut tally = common.clone();
-        let name = self.text(tool.id.tool(), Field::Name, reader, &mut tally);
+    fn tool(
+        &mut self,
+        server: &ServerTools<'_>,
+        tool: &Tool,
+        reader: &mut Reader,
+        common: &Tally,
+        tally: &mut Tally,
+    ) {
+        tally.restart(common);
+        let name = self.text(tool.id.tool(), Field::Name, reader, tally);
         let title = tool.title.as_deref().unwrap_or_default();
-        let mut text = self.text(title, Field::Title, reader, &mut tally);
-        text.extend(self.text(&tool.description, Field::Description, reader, &mut tally));
+        let mut text = self.text(title, Field::Title, reader, tally);
+        text.extend(self.text(&tool.description, Field::Description, reader, tally));
         for tag in tool
             .tags
             .iter()
             .chain(&tool.domains)
             .chain(&tool.categories)
         {
-            self.text(tag, Field::Tag, reader, &mut tally);
+            self.text(tag, Field::Tag, reader, tally);
         }
         let mut takes = 0;
-        self.schema(&tool.input_schema, 0, reader, &mut tally, &mut takes);
+        self.schema(&tool.input_schema, 0, reader, tally, &mut takes);
         let place = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
         let mut held = Vec::with_capacity(tally.counts.len());
         for (slot, counts) in &tally.counts {
@@ -252,11 +298,15 @@ impl<'w> Collector<'w> {
             });
         }
         held.sort_unstable_by_key(|h| h.word);
+        let packed = Meaning::shared().tool(&tally.about);
+        self.vectors.extend_from_slice(&packed.steps);
+        self.scales.push(packed.scale);
         self.entries.push(Entry {
             id: tool.id.clone(),
             name: name.into(),
             text: text.into(),
             held: held.into(),
+            letters: u32::try_from(tool.id.tool().chars().count()).unwrap_or(u32::MAX),
             takes,
         });
         let own = key(tool.id.tool());
@@ -336,6 +386,8 @@ impl<'w> Collector<'w> {
             words,
             postings,
             keys: self.keys,
+            vectors: self.vectors,
+            scales: self.scales,
         }
     }
 }

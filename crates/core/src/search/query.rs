@@ -1,9 +1,11 @@
 //! A wish in plain words, read once: its words, its values, and the names it spells out.
 
 use super::lexicon::Lexicon;
+use super::meaning::{Meaning, Packed};
 use super::part::{key_id, short};
 use super::values::{self, Span};
-use super::words::{Reader, Word, WordId, key, runs};
+use super::wishes;
+use super::words::{Reader, Run, Word, WordId, key, runs};
 use crate::limits::{SEARCH_QUERY_BYTES_MAX, SEARCH_QUERY_WORDS_MAX};
 
 /// One word of the wish and the words that may stand in for it.
@@ -19,6 +21,8 @@ pub(crate) struct Term {
     pub(crate) actions: u32,
     /// Whether it stands only in values.
     pub(crate) value: bool,
+    /// The wish it belongs to.
+    pub(crate) wish: u8,
 }
 
 /// A query as the ranking sees it.
@@ -30,6 +34,8 @@ pub(crate) struct Query {
     pub(crate) pairs: Vec<(u32, u32)>,
     /// Kinds of values it holds.
     pub(crate) kinds: u16,
+    /// What each wish is about; the whole query first, then the wishes where there are several.
+    pub(crate) about: Vec<Packed>,
     /// Spelling of the whole query.
     pub(crate) whole: u64,
     /// Spellings of the identifiers in it.
@@ -44,15 +50,29 @@ impl Query {
     pub(crate) fn read(text: &str, reader: &mut Reader) -> Self {
         let text = cut(text);
         let spans = values::spans(text);
+        let runs = runs(text);
         let mut query = Self {
             kinds: spans.iter().fold(0, |kinds, s| kinds | s.kind),
             whole: key_id(&key(text)),
             mentions: mentions(text),
             ..Self::default()
         };
-        query.words(text, &spans, reader, false);
+        let starts = wishes::beginnings(text, &runs, &spans, reader);
+        query.words(&runs, &spans, &starts, reader, false);
         if query.terms.is_empty() {
-            query.words(text, &spans, reader, true);
+            query.words(&runs, &spans, &starts, reader, true);
+        }
+        let meaning = Meaning::shared();
+        query
+            .about
+            .push(meaning.query(&runs, &spans, 0..text.len(), reader));
+        if starts.len() > 1 {
+            let ends = starts.iter().skip(1).copied().chain([text.len()]);
+            for (start, end) in starts.iter().zip(ends) {
+                query
+                    .about
+                    .push(meaning.query(&runs, &spans, *start..end, reader));
+            }
         }
         query
     }
@@ -62,28 +82,36 @@ impl Query {
         self.terms.is_empty()
     }
 
-    fn words(&mut self, text: &str, spans: &[Span], reader: &mut Reader, keep_empty: bool) {
+    fn words(
+        &mut self,
+        runs: &[Run<'_>],
+        spans: &[Span],
+        starts: &[usize],
+        reader: &mut Reader,
+        keep_empty: bool,
+    ) {
         let lexicon = Lexicon::shared();
         let mut before: Option<u32> = None;
-        for run in runs(text) {
+        for run in runs {
             let in_value = spans.iter().find(|s| s.start <= run.at && run.at < s.end);
             let quoted = in_value.is_some_and(|s| s.kind == values::kind::QUOTED);
             if in_value.is_some() && !quoted && !keep_empty {
                 before = None;
                 continue;
             }
+            let wish = u8::try_from(starts.partition_point(|s| *s <= run.at) - 1).unwrap_or(0);
             let joined = run.joins().then_some(run.text);
             for (number, piece) in run.pieces.iter().copied().chain(joined).enumerate() {
                 if self.terms.len() >= SEARCH_QUERY_WORDS_MAX {
                     return;
                 }
-                let word = reader.word(piece);
+                let word = reader.word(piece).clone();
                 let known = lexicon.get(word.id);
                 if !keep_empty && known.is_some_and(|k| k.empty) {
                     continue;
                 }
                 let whole_run = number == run.pieces.len();
-                let at = self.add(word, quoted);
+                let at = self.add(word, quoted, wish);
                 if !whole_run {
                     if let Some(before) = before
                         && before != at
@@ -97,7 +125,7 @@ impl Query {
         }
     }
 
-    fn add(&mut self, word: Word, value: bool) -> u32 {
+    fn add(&mut self, word: Word, value: bool, wish: u8) -> u32 {
         if let Some(at) = self.terms.iter().position(|t| t.word.id == word.id) {
             let term = &mut self.terms[at];
             if term.value && !value {
@@ -116,6 +144,7 @@ impl Query {
             weight: if value { VALUE_WEIGHT } else { 1.0 },
             variants,
             value,
+            wish,
             word,
         });
         u32::try_from(self.terms.len() - 1).unwrap_or(u32::MAX)
@@ -127,46 +156,75 @@ impl Query {
     }
 }
 
-/// From short word numbers to terms, for the second look at a tool.
+/// From short word numbers to the terms they speak for, for the second look at a tool.
 pub(crate) struct Lookup {
     mask: usize,
-    slots: Vec<(u32, u16, f32)>,
+    /// Which words may be there at all, by their low bits.
+    present: [u64; PRESENT_WORDS],
+    /// Word and its range in `spoken`; an empty range is a vacant slot.
+    slots: Vec<(u32, u16, u16)>,
+    /// Terms and factors, by word.
+    spoken: Vec<(u16, f32)>,
 }
 
-const VACANT: u16 = u16::MAX;
+const PRESENT_WORDS: usize = 32;
 
 impl Lookup {
     fn new(query: &Query) -> Self {
-        let count: usize = query.terms.iter().map(|t| t.variants.len()).sum();
-        let size = (count * 2 + 1).next_power_of_two().max(16);
+        let mut all: Vec<(u32, u16, f32)> = Vec::new();
+        for (number, term) in (0_u16..).zip(&query.terms) {
+            all.extend(
+                term.variants
+                    .iter()
+                    .map(|(id, factor)| (short(*id), number, *factor)),
+            );
+        }
+        all.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(b.2.total_cmp(&a.2)));
+        all.dedup_by_key(|entry| (entry.0, entry.1));
+        let size = (all.len() * 2 + 1).next_power_of_two();
         let mut lookup = Self {
             mask: size - 1,
-            slots: vec![(0, VACANT, 0.0); size],
+            present: [0; PRESENT_WORDS],
+            slots: vec![(0, 0, 0); size],
+            spoken: all
+                .iter()
+                .map(|(_, term, factor)| (*term, *factor))
+                .collect(),
         };
-        for (number, term) in query.terms.iter().enumerate() {
-            let number = u16::try_from(number).unwrap_or(VACANT - 1);
-            for (id, factor) in &term.variants {
-                lookup.insert(short(*id), number, *factor);
-            }
+        let mut from = 0_u16;
+        for group in all.chunk_by(|a, b| a.0 == b.0) {
+            let to = from + u16::try_from(group.len()).unwrap_or(0);
+            lookup.insert(group[0].0, from, to);
+            from = to;
         }
         lookup
     }
 
-    fn insert(&mut self, word: u32, term: u16, factor: f32) {
-        let mut at = word as usize & self.mask;
-        while self.slots[at].1 != VACANT {
+    fn insert(&mut self, word: u32, from: u16, to: u16) {
+        let bit = word as usize % (PRESENT_WORDS * 64);
+        self.present[bit / 64] |= 1 << (bit % 64);
+        let mut at = (word >> 11) as usize & self.mask;
+        while self.slots[at].1 != self.slots[at].2 {
             at = (at + 1) & self.mask;
         }
-        self.slots[at] = (word, term, factor);
+        self.slots[at] = (word, from, to);
     }
 
-    /// Calls `take(term, factor)` for every term that `word` speaks for.
+    /// Terms that `word` speaks for, and how well; each term once.
     #[inline]
-    pub(crate) fn each(&self, word: u32, mut take: impl FnMut(usize, f32)) {
-        let mut at = word as usize & self.mask;
-        while self.slots[at].1 != VACANT {
-            if self.slots[at].0 == word {
-                take(self.slots[at].1 as usize, self.slots[at].2);
+    pub(crate) fn get(&self, word: u32) -> &[(u16, f32)] {
+        let bit = word as usize % (PRESENT_WORDS * 64);
+        if self.present[bit / 64] & (1 << (bit % 64)) == 0 {
+            return &[];
+        }
+        let mut at = (word >> 11) as usize & self.mask;
+        loop {
+            let (have, from, to) = self.slots[at];
+            if from == to {
+                return &[];
+            }
+            if have == word {
+                return &self.spoken[usize::from(from)..usize::from(to)];
             }
             at = (at + 1) & self.mask;
         }

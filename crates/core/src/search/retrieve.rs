@@ -3,22 +3,28 @@
 //! All sums are of whole numbers, so that no order of adding can change them.
 
 use std::cell::RefCell;
-use std::cmp::Ordering;
+use std::cmp::{Ordering, Reverse};
 use std::sync::Arc;
 
 use super::arithmetic::ln;
 use super::field::IMPACT_ONE;
 use super::index::Index;
-use super::learned::Learned;
+use super::meaning::{DIMENSIONS, Packed, product};
 use super::part::{Posting, short};
 use super::query::Query;
 use super::vocabulary::Listed;
 use super::words::Reader;
 use crate::catalog::ToolId;
-use crate::limits::{SEARCH_CANDIDATES, SEARCH_COMMON_WORD_TOOLS, SEARCH_COMPLETED_TOOLS};
+use crate::limits::{
+    SEARCH_CANDIDATES, SEARCH_COMMON_WORD_TOOLS, SEARCH_COMPLETED_TOOLS, SEARCH_MEANING_CANDIDATES,
+    SEARCH_MEANING_SCAN_TOOLS,
+};
 
 /// Weights of words are kept in steps of one 256th.
 pub(crate) const WEIGHT_ONE: f32 = 256.0;
+
+/// A word that every tool holds still counts a little, so that what it finds is found.
+const WEIGHT_MIN: u32 = 8;
 
 /// A tool that shares words with the wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -93,10 +99,8 @@ pub(crate) fn expand(index: &Index, query: &mut Query, slot: Option<u32>, reader
 }
 
 /// How much a word says that stands in `tools` of `all` tools.
-pub(crate) fn rarity(tools: f32, all: u32, background: f32) -> f32 {
-    let prior = f64::from(super::learned::BACKGROUND_TOOLS);
-    let held = f64::from(tools) + prior * f64::from(background);
-    let all = f64::from(all) + prior;
+fn rarity(tools: f32, all: u32) -> f32 {
+    let (held, all) = (f64::from(tools), f64::from(all));
     #[expect(
         clippy::cast_possible_truncation,
         reason = "a logarithm fits any float"
@@ -111,7 +115,6 @@ fn groups<'i>(
     slot: Option<u32>,
     all: u32,
 ) -> (Vec<Group<'i>>, Weighed) {
-    let learned = Learned::shared();
     let mut groups = Vec::with_capacity(query.terms.len());
     let mut weighed = Weighed::default();
     for term in &query.terms {
@@ -137,9 +140,8 @@ fn groups<'i>(
         }
         words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.text.cmp(&b.0.text)));
         words.dedup_by_key(|w| w.0.id);
-        let background = learned.background(term.word.id);
-        let rarity = rarity(held.max(0.5), all, background);
-        let weight = fixed(rarity * term.weight * learned.say(term.word.id));
+        let rarity = rarity(held.max(0.5), all);
+        let weight = fixed(rarity * term.weight).max(WEIGHT_MIN);
         weighed.terms.push(weight);
         weighed.known.push(!words.is_empty());
         groups.push(Group {
@@ -258,19 +260,28 @@ pub(crate) fn retrieve(index: &Index, query: &Query, scope: &Scope<'_>) -> Found
                 );
             }
         }
-        let mut candidates: Vec<Candidate> = scratch
-            .touched
-            .iter()
-            .map(|&number| Candidate {
-                number,
-                score: scratch.sum[number as usize],
-            })
-            .collect();
+        let allowed = |c: &Candidate| {
+            scope
+                .allow
+                .is_none_or(|allow| index.entry(c.number).is_some_and(|e| allow(&e.id)))
+        };
+        let scored = |number: u32| Candidate {
+            number,
+            score: scratch.sum[number as usize],
+        };
+        let mut candidates: Vec<Candidate> = scratch.touched.iter().copied().map(scored).collect();
+        let mut akin: Vec<Candidate> = if all <= SEARCH_MEANING_SCAN_TOOLS {
+            alike(index, &query.about[0], scope.slot)
+                .into_iter()
+                .map(scored)
+                .collect()
+        } else {
+            Vec::new()
+        };
         scratch.clear();
-        if let Some(allow) = scope.allow {
-            candidates.retain(|c| index.entry(c.number).is_some_and(|e| allow(&e.id)));
-        }
-        let total = candidates.len();
+        candidates.retain(allowed);
+        akin.retain(allowed);
+        let total = candidates.len() + akin.iter().filter(|c| c.score == 0).count();
         if later.is_empty() {
             best(index, &mut candidates, scope.wanted.max(SEARCH_CANDIDATES));
         } else {
@@ -284,12 +295,70 @@ pub(crate) fn retrieve(index: &Index, query: &Query, scope: &Scope<'_>) -> Found
             }
             best(index, &mut candidates, scope.wanted.max(SEARCH_CANDIDATES));
         }
+        akin.retain(|c| !candidates.iter().any(|have| have.number == c.number));
+        candidates.extend(akin);
         Found {
             candidates,
             total,
             weighed,
         }
     })
+}
+
+/// Least likeness at which a tool is looked at without a word in common.
+const LIKENESS_MIN: f32 = 0.3;
+
+/// How alike a wish and a tool are, -1 to 1.
+pub(crate) fn likeness(index: &Index, number: u32, about: &Packed) -> f32 {
+    let (slot, tool) = index.locate(number);
+    let Some(part) = index.part(slot) else {
+        return 0.0;
+    };
+    let at = tool as usize * DIMENSIONS;
+    scaled(
+        product(&about.steps, &part.vectors[at..at + DIMENSIONS]),
+        about.scale * part.scales[tool as usize],
+    )
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "a product of two vectors of bytes is below 2^24"
+)]
+fn scaled(product: i32, scale: f32) -> f32 {
+    product as f32 * scale
+}
+
+/// Numbers of the tools that are most like the wish in meaning.
+fn alike(index: &Index, about: &Packed, only: Option<u32>) -> Vec<u32> {
+    let mut found: Vec<(f32, u32)> = Vec::new();
+    if about.scale <= 0.0 {
+        return Vec::new();
+    }
+    for (slot, part) in (0_u32..).zip(&index.slots) {
+        let Some(part) = part
+            .as_ref()
+            .filter(|_| only.is_none_or(|only| only == slot))
+        else {
+            continue;
+        };
+        let vectors = part.vectors.chunks_exact(DIMENSIONS);
+        for ((vector, scale), number) in vectors.zip(&part.scales).zip(index.bases[slot as usize]..)
+        {
+            let likeness = scaled(product(&about.steps, vector), about.scale * scale);
+            if likeness >= LIKENESS_MIN {
+                found.push((likeness, number));
+            }
+        }
+    }
+    let order =
+        |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then_with(|| by_name(index, a.1, b.1));
+    if found.len() > SEARCH_MEANING_CANDIDATES {
+        found.select_nth_unstable_by(SEARCH_MEANING_CANDIDATES, order);
+        found.truncate(SEARCH_MEANING_CANDIDATES);
+    }
+    found.sort_unstable_by(order);
+    found.into_iter().map(|f| f.1).collect()
 }
 
 fn accumulate(
@@ -340,16 +409,26 @@ fn complete(index: &Index, number: u32, groups: &[&Group<'_>]) -> u32 {
 
 /// Keeps the `wanted` best, best first.
 fn best(index: &Index, candidates: &mut Vec<Candidate>, wanted: usize) {
-    let order = |a: &Candidate, b: &Candidate| {
+    if candidates.len() > wanted {
+        // Names are compared only among those that tie at the border.
+        candidates.select_nth_unstable_by_key(wanted, |c| Reverse(c.score));
+        let border = candidates[wanted].score;
+        let mut tied: Vec<Candidate> = candidates
+            .iter()
+            .copied()
+            .filter(|c| c.score == border)
+            .collect();
+        candidates.truncate(wanted);
+        candidates.retain(|c| c.score > border);
+        tied.sort_unstable_by(|a, b| by_name(index, a.number, b.number));
+        tied.truncate(wanted - candidates.len());
+        candidates.extend(tied);
+    }
+    candidates.sort_unstable_by(|a, b| {
         b.score
             .cmp(&a.score)
             .then_with(|| by_name(index, a.number, b.number))
-    };
-    if candidates.len() > wanted {
-        candidates.select_nth_unstable_by(wanted, order);
-        candidates.truncate(wanted);
-    }
-    candidates.sort_unstable_by(order);
+    });
 }
 
 /// The order of tools that nothing else tells apart: shorter name, then server, then tool.
@@ -357,7 +436,7 @@ pub(crate) fn by_name(index: &Index, a: u32, b: u32) -> Ordering {
     let key = |number| {
         index
             .entry(number)
-            .map(|e| (e.id.tool().chars().count(), e.id.server(), e.id.tool()))
+            .map(|e| (e.letters, e.id.server(), e.id.tool()))
     };
     key(a).cmp(&key(b))
 }

@@ -3,11 +3,13 @@
 use super::field::Field;
 use super::index::Index;
 use super::lexicon::Lexicon;
+use super::part::Entry;
 use super::query::{Lookup, Query};
-use super::retrieve::{Candidate, Found, WEIGHT_ONE, worth_max};
+use super::retrieve::{Candidate, Found, WEIGHT_ONE, likeness, worth_max};
+use super::wishes::WISHES_MAX;
 
 /// How many signals there are.
-pub const SIGNALS: usize = 24;
+pub const SIGNALS: usize = 30;
 
 /// The names of the signals, in order.
 pub const SIGNAL_NAMES: [&str; SIGNALS] = [
@@ -34,7 +36,13 @@ pub const SIGNAL_NAMES: [&str; SIGNALS] = [
     "head_in_name",
     "head_anywhere",
     "server_cover",
-    "dense",
+    "likeness",
+    "likeness_relative",
+    "words_known",
+    "cover_exact",
+    "wish_cover",
+    "wish_cover_name",
+    "wish_likeness",
 ];
 
 /// The signals of one tool.
@@ -46,33 +54,13 @@ const SERVER: u16 = Field::Server.bit() | Field::About.bit();
 const PARAMETERS: u16 = Field::Parameter.bit() | Field::ParameterText.bit() | Field::Choice.bit();
 const TAG: u16 = Field::Tag.bit();
 
-/// Which words of the wish a tool holds, and where.
-#[derive(Clone, Debug, Default)]
-pub(crate) struct Matches {
-    /// Per term: the best factor anywhere, and per kind of field.
-    pub(crate) any: Vec<f32>,
-    pub(crate) name: Vec<f32>,
-    pub(crate) text: Vec<f32>,
-    pub(crate) server: Vec<f32>,
-    pub(crate) parameters: Vec<f32>,
-    pub(crate) tags: Vec<f32>,
-}
+/// Kinds of fields that are told apart.
+const KINDS: [u16; 6] = [u16::MAX, NAME, TEXT, SERVER, PARAMETERS, TAG];
+const ANYWHERE: usize = 0;
+const IN_NAME: usize = 1;
 
-impl Matches {
-    fn reset(&mut self, terms: usize) {
-        for list in [
-            &mut self.any,
-            &mut self.name,
-            &mut self.text,
-            &mut self.server,
-            &mut self.parameters,
-            &mut self.tags,
-        ] {
-            list.clear();
-            list.resize(terms, 0.0);
-        }
-    }
-}
+/// How well a tool speaks for one term, per kind of field.
+type Spoken = [f32; KINDS.len()];
 
 /// Looks at candidates of one query.
 pub(crate) struct Judge<'a> {
@@ -86,9 +74,16 @@ pub(crate) struct Judge<'a> {
     best: f32,
     actions: u32,
     named: Vec<u32>,
-    matches: Matches,
-    /// Per slot among the candidates: the words that any of its tools holds.
+    /// Weight of each wish.
+    wishes: [f32; WISHES_MAX],
+    /// Per candidate and term.
+    spoken: Vec<Spoken>,
+    /// Per slot among the candidates: how well any of its tools speaks for each term.
     servers: Vec<(u32, Vec<f32>)>,
+    likeness: Vec<f32>,
+    most_alike: f32,
+    /// Share of the wish's weight that any tool in scope speaks to.
+    known: f32,
 }
 
 impl<'a> Judge<'a> {
@@ -113,13 +108,23 @@ impl<'a> Judge<'a> {
             .collect();
         named.sort_unstable();
         named.dedup();
+        let total = weights.iter().sum::<f32>().max(1e-6);
+        let known = weights
+            .iter()
+            .zip(&found.weighed.known)
+            .filter(|(_, known)| **known);
+        let mut wishes = [0.0; WISHES_MAX];
+        for (term, weight) in query.terms.iter().zip(&weights) {
+            wishes[usize::from(term.wish)] += weight;
+        }
         #[expect(clippy::cast_precision_loss, reason = "only the leading digits matter")]
         let mut judge = Self {
             index,
             query,
             lookup: query.lookup(),
-            total: weights.iter().sum::<f32>().max(1e-6),
+            total,
             heaviest: weights.iter().copied().fold(1e-6, f32::max),
+            known: known.map(|(w, _)| w).sum::<f32>() / total,
             weights,
             attainable: (attainable as f32).max(1.0),
             best: found
@@ -129,184 +134,231 @@ impl<'a> Judge<'a> {
                 .max(1.0),
             actions: query.terms.iter().fold(0, |bits, t| bits | t.actions),
             named,
-            matches: Matches::default(),
+            wishes,
+            spoken: Vec::with_capacity(query.terms.len() * found.candidates.len()),
             servers: Vec::new(),
+            likeness: Vec::with_capacity(found.candidates.len()),
+            most_alike: 0.0,
         };
-        judge.servers(found);
+        for candidate in &found.candidates {
+            judge.look(candidate.number);
+        }
         judge
     }
 
-    /// Notes which words of the wish the candidates of each server hold together.
-    fn servers(&mut self, found: &Found) {
-        for candidate in &found.candidates {
-            let (slot, _) = self.index.locate(candidate.number);
-            self.look(candidate.number);
-            let known = self.servers.iter().position(|s| s.0 == slot);
-            let at = known.unwrap_or_else(|| {
-                self.servers.push((slot, vec![0.0; self.query.terms.len()]));
-                self.servers.len() - 1
-            });
-            for (have, new) in self.servers[at].1.iter_mut().zip(&self.matches.any) {
-                *have = have.max(*new);
+    /// Notes which terms one more candidate speaks for, and what its server's tools do together.
+    fn look(&mut self, number: u32) {
+        let terms = self.query.terms.len();
+        let from = self.spoken.len();
+        self.spoken.resize(from + terms, Spoken::default());
+        if let Some(entry) = self.index.entry(number) {
+            for held in &entry.held {
+                for (term, factor) in self.lookup.get(held.word) {
+                    let spoken = &mut self.spoken[from + usize::from(*term)];
+                    for (have, fields) in spoken.iter_mut().zip(KINDS) {
+                        if held.fields & fields != 0 && *have < *factor {
+                            *have = *factor;
+                        }
+                    }
+                }
             }
         }
-    }
-
-    /// Fills `matches` for one tool.
-    fn look(&mut self, number: u32) {
-        let matches = &mut self.matches;
-        matches.reset(self.query.terms.len());
-        let Some(entry) = self.index.entry(number) else {
-            return;
-        };
-        for held in &entry.held {
-            self.lookup.each(held.word, |term, factor| {
-                let raise = |list: &mut Vec<f32>, fields: u16| {
-                    if held.fields & fields != 0 && list[term] < factor {
-                        list[term] = factor;
-                    }
-                };
-                raise(&mut matches.any, u16::MAX);
-                raise(&mut matches.name, NAME);
-                raise(&mut matches.text, TEXT);
-                raise(&mut matches.server, SERVER);
-                raise(&mut matches.parameters, PARAMETERS);
-                raise(&mut matches.tags, TAG);
-            });
+        let (slot, _) = self.index.locate(number);
+        let known = self.servers.iter().position(|s| s.0 == slot);
+        let at = known.unwrap_or_else(|| {
+            self.servers.push((slot, vec![0.0; terms]));
+            self.servers.len() - 1
+        });
+        for (have, new) in self.servers[at].1.iter_mut().zip(&self.spoken[from..]) {
+            *have = have.max(new[ANYWHERE]);
         }
+        let alike = likeness(self.index, number, &self.query.about[0]);
+        self.likeness.push(alike);
+        self.most_alike = self.most_alike.max(alike);
     }
 
-    fn share(&self, list: &[f32]) -> f32 {
-        let sum: f32 = list.iter().zip(&self.weights).map(|(m, w)| m * w).sum();
-        sum / self.total
+    /// The share of the wish's weight that is spoken for, per kind of field.
+    fn shares(&self, spoken: &[Spoken]) -> Spoken {
+        let mut out = Spoken::default();
+        for (spoken, weight) in spoken.iter().zip(&self.weights) {
+            for (sum, factor) in out.iter_mut().zip(spoken) {
+                *sum += factor * weight;
+            }
+        }
+        out.map(|sum| sum / self.total)
     }
 
-    fn head(&self, list: &[f32]) -> f32 {
-        let best = list
-            .iter()
-            .zip(&self.weights)
-            .map(|(m, w)| m * w)
-            .fold(0.0, f32::max);
-        best / self.heaviest
+    /// The heaviest term that is spoken for, relative to the heaviest there is.
+    fn head(&self, spoken: &[Spoken], kind: usize) -> f32 {
+        let heads = spoken.iter().zip(&self.weights).map(|(s, w)| s[kind] * w);
+        heads.fold(0.0, f32::max) / self.heaviest
     }
 
+    /// The best share of one wish that is spoken for: anywhere, and in the name.
+    fn best_wish(&self, spoken: &[Spoken]) -> [f32; 2] {
+        let mut sums = [[0.0; WISHES_MAX]; 2];
+        for ((spoken, weight), term) in spoken.iter().zip(&self.weights).zip(&self.query.terms) {
+            sums[0][usize::from(term.wish)] += spoken[ANYWHERE] * weight;
+            sums[1][usize::from(term.wish)] += spoken[IN_NAME] * weight;
+        }
+        sums.map(|sums| {
+            let shares = sums.iter().zip(self.wishes).filter(|(_, all)| *all > 0.0);
+            shares.map(|(sum, all)| sum / all).fold(0.0, f32::max)
+        })
+    }
+
+    /// The share of neighbouring words of the wish that are neighbours in `sequence`.
     fn pairs(&self, sequence: &[u32]) -> f32 {
-        if self.query.pairs.is_empty() || sequence.len() < 2 {
+        let weight = |(a, b): &(u32, u32)| self.weights[*a as usize].min(self.weights[*b as usize]);
+        let mut sum = 0.0;
+        let mut seen = 0_u128;
+        let mut before: &[(u16, f32)] = &[];
+        for word in sequence {
+            let here = self.lookup.get(*word);
+            if !before.is_empty() && !here.is_empty() {
+                for (number, pair) in self.query.pairs.iter().enumerate() {
+                    let first = before.iter().any(|t| u32::from(t.0) == pair.0);
+                    let both = first && here.iter().any(|t| u32::from(t.0) == pair.1);
+                    if both && seen & (1 << (number % 128)) == 0 {
+                        seen |= 1 << (number % 128);
+                        sum += weight(pair);
+                    }
+                }
+            }
+            before = here;
+        }
+        if sum <= 0.0 {
             return 0.0;
         }
-        let mut sum = 0.0;
-        let mut all = 0.0_f32;
-        for (a, b) in &self.query.pairs {
-            let weight = self.weights[*a as usize].min(self.weights[*b as usize]);
-            all += weight;
-            let found = sequence.windows(2).any(|w| {
-                let (mut first, mut second) = (0.0_f32, 0.0_f32);
-                self.lookup.each(w[0], |term, factor| {
-                    if term == *a as usize {
-                        first = first.max(factor);
-                    }
-                });
-                if first > 0.0 {
-                    self.lookup.each(w[1], |term, factor| {
-                        if term == *b as usize {
-                            second = second.max(factor);
-                        }
-                    });
-                }
-                first > 0.0 && second > 0.0
-            });
-            if found {
-                sum += weight;
-            }
-        }
-        sum / all.max(1e-6)
+        sum / self.query.pairs.iter().map(weight).sum::<f32>().max(1e-6)
     }
 
-    /// The signals of one candidate.
+    /// The signals of the candidate at `place` of those found.
     #[expect(
         clippy::cast_precision_loss,
         reason = "counts and scores; only the leading digits matter"
     )]
-    pub(crate) fn signals(&mut self, candidate: Candidate) -> Signals {
+    pub(crate) fn signals(&self, place: usize, candidate: Candidate) -> Signals {
         let mut out = [0.0; SIGNALS];
-        self.look(candidate.number);
+        let terms = self.query.terms.len();
+        let spoken = &self.spoken[place * terms..(place + 1) * terms];
         let (slot, _) = self.index.locate(candidate.number);
         let (Some(part), Some(entry)) = (self.index.part(slot), self.index.entry(candidate.number))
         else {
             return out;
         };
         let score = candidate.score as f32;
-        let (name_share, name_complete, words) = self.name(&entry.name, &part.server_words);
-        let tool_actions = first_action(&entry.name)
-            .or_else(|| first_action(&entry.text))
-            .unwrap_or(0);
-        let same = tool_actions & self.actions != 0;
-        let conflict = tool_actions != 0 && self.actions != 0 && !same;
-        let kinds = self.query.kinds.count_ones() as f32;
-        let taken = (self.query.kinds & entry.takes).count_ones() as f32;
-        let named_server = !part.server_words.is_empty()
-            && part.server_words.iter().all(|w| {
-                let mut spoken = false;
-                self.lookup.each(*w, |_, factor| spoken |= factor >= 1.0);
-                spoken
-            });
-        let server_cover = self
-            .servers
-            .iter()
-            .find(|s| s.0 == slot)
-            .map_or(0.0, |s| self.share(&s.1));
-        let m = &self.matches;
         out[0] = score / (WEIGHT_ONE * 256.0);
         out[1] = score / self.attainable;
         out[2] = score / self.best;
-        out[3] = self.share(&m.any);
-        out[4] = self.share(&m.name);
-        out[5] = self.share(&m.text);
-        out[6] = self.share(&m.server);
-        out[7] = self.share(&m.parameters);
-        out[8] = self.share(&m.tags);
-        out[9] = name_share;
-        out[10] = name_complete;
+        out[3..9].copy_from_slice(&self.shares(spoken));
+        [out[9], out[10], out[18]] = self.name(&entry.name, &part.server_words);
         out[11] = self.pairs(&entry.name);
         out[12] = self.pairs(&entry.text);
-        out[13] = f32::from(u8::from(same));
-        out[14] = f32::from(u8::from(conflict));
-        out[15] = f32::from(u8::from(
-            self.named.binary_search(&candidate.number).is_ok(),
-        ));
-        out[16] = f32::from(u8::from(named_server));
+        [out[13], out[14]] = self.actions(entry);
+        out[15] = truth(self.named.binary_search(&candidate.number).is_ok());
+        out[16] = truth(self.names_server(&part.server_words));
+        let kinds = self.query.kinds.count_ones() as f32;
+        let taken = (self.query.kinds & entry.takes).count_ones() as f32;
         out[17] = if kinds > 0.0 { taken / kinds } else { 0.5 };
-        out[18] = words.min(12.0) / 12.0;
         out[19] = (entry.held.len() as f32).min(200.0) / 200.0;
-        out[20] = self.head(&m.name);
-        out[21] = self.head(&m.any);
-        out[22] = server_cover;
+        out[20] = self.head(spoken, IN_NAME);
+        out[21] = self.head(spoken, ANYWHERE);
+        if let Some((_, shared)) = self.servers.iter().find(|s| s.0 == slot) {
+            out[22] = shared
+                .iter()
+                .zip(&self.weights)
+                .map(|(m, w)| m * w)
+                .sum::<f32>()
+                / self.total;
+        }
+        out[23] = self.likeness[place];
+        out[24] = out[23] - self.most_alike;
+        out[25] = self.known;
+        let exact = spoken
+            .iter()
+            .zip(&self.weights)
+            .filter(|(s, _)| s[ANYWHERE] >= 1.0);
+        out[26] = exact.map(|(_, w)| w).sum::<f32>() / self.total;
+        [out[27], out[28]] = self.best_wish(spoken);
+        let wishes = self.query.about.iter().skip(1);
+        let alike = wishes.map(|about| likeness(self.index, candidate.number, about));
+        out[29] = alike.fold(out[23], f32::max);
         out
     }
 
-    /// How much of the tool's own name the wish speaks of; whether all of it; how many words it has.
-    #[expect(clippy::cast_precision_loss, reason = "a name has few words")]
-    fn name(&self, name: &[u32], server: &[u32]) -> (f32, f32, f32) {
-        let own: Vec<u32> = name
-            .iter()
-            .copied()
-            .filter(|w| server.binary_search(w).is_err())
-            .collect();
-        let words = if own.is_empty() { name } else { &own };
-        if words.is_empty() {
-            return (0.0, 0.0, 0.0);
+    /// The wish that a candidate serves best.
+    pub(crate) fn wish(&self, place: usize, number: u32) -> u8 {
+        let wishes = self.query.about.len().saturating_sub(1);
+        if wishes < 2 {
+            return 0;
         }
+        let terms = self.query.terms.len();
+        let mut worth = [0.0; WISHES_MAX];
+        let spoken = &self.spoken[place * terms..(place + 1) * terms];
+        for ((spoken, weight), term) in spoken.iter().zip(&self.weights).zip(&self.query.terms) {
+            let wish = usize::from(term.wish);
+            worth[wish] += spoken[ANYWHERE] * weight / self.wishes[wish].max(1e-6);
+        }
+        for (worth, about) in worth.iter_mut().zip(self.query.about.iter().skip(1)) {
+            *worth += likeness(self.index, number, about);
+        }
+        let mut best = 0;
+        for wish in 1..wishes.min(WISHES_MAX) {
+            if worth[wish] > worth[best] {
+                best = wish;
+            }
+        }
+        u8::try_from(best).unwrap_or(0)
+    }
+
+    /// Whether the tool does what is asked; whether it does something else.
+    fn actions(&self, entry: &Entry) -> [f32; 2] {
+        let own = first_action(&entry.name)
+            .or_else(|| first_action(&entry.text))
+            .unwrap_or(0);
+        let same = own & self.actions != 0;
+        [truth(same), truth(!same && own != 0 && self.actions != 0)]
+    }
+
+    fn names_server(&self, words: &[u32]) -> bool {
+        let is_said = |word: &u32| {
+            self.lookup
+                .get(*word)
+                .iter()
+                .any(|(_, factor)| *factor >= 1.0)
+        };
+        !words.is_empty() && words.iter().all(is_said)
+    }
+
+    /// How much of the tool's own name the wish speaks of; whether all of it; how long it is.
+    #[expect(clippy::cast_precision_loss, reason = "a name has few words")]
+    fn name(&self, name: &[u32], server: &[u32]) -> [f32; 3] {
+        let is_own = |word: &u32| server.binary_search(word).is_err();
+        let all_shared = !name.iter().any(is_own);
         let mut sum = 0.0;
         let mut complete = true;
-        for word in words {
-            let mut best = 0.0_f32;
-            self.lookup.each(*word, |_, factor| best = best.max(factor));
+        let mut count = 0;
+        for word in name.iter().filter(|word| all_shared || is_own(word)) {
+            let factors = self.lookup.get(*word).iter().map(|(_, factor)| *factor);
+            let best = factors.fold(0.0, f32::max);
             sum += best;
             complete &= best > 0.0;
+            count += 1;
         }
-        let count = words.len() as f32;
-        (sum / count, f32::from(u8::from(complete)), count)
+        if count == 0 {
+            return [0.0; 3];
+        }
+        [
+            sum / count as f32,
+            truth(complete),
+            (count as f32).min(12.0) / 12.0,
+        ]
     }
+}
+
+fn truth(holds: bool) -> f32 {
+    f32::from(u8::from(holds))
 }
 
 /// The groups of the first word that is an action, looking at the first few.

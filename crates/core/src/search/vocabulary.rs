@@ -55,6 +55,8 @@ impl Listed {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vocabulary {
     words: Vec<Arc<Listed>>,
+    /// Letters and length of each word, to pass by what cannot be meant.
+    marks: Vec<Mark>,
     /// Open addressing: places in `words` plus one, 0 for vacant.
     table: Vec<u32>,
 }
@@ -96,7 +98,12 @@ impl Vocabulary {
             }
             table[at] = number;
         }
-        Self { words, table }
+        let marks = words.iter().map(|w| Mark::of(&w.text)).collect();
+        Self {
+            words,
+            marks,
+            table,
+        }
     }
 
     /// The same words with those of one slot taken out and put in anew.
@@ -193,7 +200,7 @@ impl Vocabulary {
             return Vec::new();
         }
         let mut found: Vec<(&Arc<Listed>, f32)> = Vec::new();
-        for listed in self.starting_with(word) {
+        for listed in &self.words[self.range(word)] {
             let extra = listed.text.chars().count().saturating_sub(letters.len());
             if extra > 0 && listed.tools_in(slot) > 0 {
                 found.push((listed, if extra <= 2 { 0.6 } else { 0.4 }));
@@ -207,10 +214,13 @@ impl Vocabulary {
         if errors_max > 0 {
             let mut firsts: Vec<char> = letters[..2].to_vec();
             firsts.dedup();
-            let mut row = Rows::default();
+            let mark = Mark::of(word);
+            let mut rows = Rows::default();
             for first in firsts {
-                for listed in self.starting_with(first.encode_utf8(&mut [0; 4])) {
-                    if let Some(errors) = row.distance(&letters, &listed.text, errors_max)
+                let range = self.range(first.encode_utf8(&mut [0; 4]));
+                for (listed, other) in self.words[range.clone()].iter().zip(&self.marks[range]) {
+                    if mark.is_near(*other, errors_max)
+                        && let Some(errors) = rows.distance(&letters, &listed.text, errors_max)
                         && listed.tools_in(slot) > 0
                         && !found.iter().any(|(have, _)| have.id == listed.id)
                     {
@@ -228,15 +238,36 @@ impl Vocabulary {
         found
     }
 
-    fn starting_with<'s>(
-        &'s self,
-        prefix: &str,
-    ) -> impl Iterator<Item = &'s Arc<Listed>> + use<'s> {
+    /// Places of the words that begin with `prefix`.
+    fn range(&self, prefix: &str) -> std::ops::Range<usize> {
         let from = self.words.partition_point(|w| *w.text < *prefix);
-        let prefix = prefix.to_owned();
-        self.words[from..]
-            .iter()
-            .take_while(move |w| w.text.starts_with(&prefix))
+        let count = self.words[from..].partition_point(|w| w.text.starts_with(prefix));
+        from..from + count
+    }
+}
+
+/// Which letters a word holds, and how many.
+#[derive(Clone, Copy, Debug)]
+struct Mark {
+    letters: u32,
+    len: u8,
+}
+
+impl Mark {
+    fn of(word: &str) -> Self {
+        let mut mark = Self { letters: 0, len: 0 };
+        for letter in word.chars() {
+            mark.letters |= 1 << (u32::from(letter) & 31);
+            mark.len = mark.len.saturating_add(1);
+        }
+        mark
+    }
+
+    /// Whether a word with the other mark can be so few typing errors away: one error changes at
+    /// most two letters, and the length by one.
+    fn is_near(self, other: Self, errors: usize) -> bool {
+        let unlike = (self.letters ^ other.letters).count_ones() as usize;
+        unlike <= 2 * errors && usize::from(self.len.abs_diff(other.len)) <= errors
     }
 }
 

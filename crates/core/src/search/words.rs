@@ -11,6 +11,7 @@ use unicode_normalization::UnicodeNormalization;
 use unicode_normalization::char::is_combining_mark;
 use unicode_segmentation::UnicodeSegmentation;
 
+use super::meaning::{self, Meaning, Pieces};
 use crate::limits::SEARCH_WORD_BYTES_MAX;
 
 /// A number that stands for a word in postings and signals.
@@ -36,6 +37,10 @@ pub(crate) struct Word {
     pub(crate) stem: Arc<str>,
     /// The word before its ending was removed, folded.
     pub(crate) folded: Arc<str>,
+    /// Whether it says nothing about what a text means.
+    pub(crate) empty: bool,
+    /// The pieces of its meaning.
+    pub(crate) pieces: Pieces,
 }
 
 /// Lower case, compatibility forms unified, accents removed.
@@ -144,6 +149,9 @@ fn kind(c: char) -> Kind {
 
 /// Cuts `GitHubPR2` into `Git`, `Hub`, `PR`, `2`; `HTTPServer` into `HTTP`, `Server`; `IDs` stays.
 fn pieces(run: &str) -> Vec<&str> {
+    if run.bytes().all(|b| b.is_ascii_lowercase()) {
+        return vec![run];
+    }
     let chars: Vec<(usize, char)> = run.char_indices().collect();
     let mut out = Vec::with_capacity(2);
     let mut start = 0;
@@ -175,26 +183,45 @@ fn pieces(run: &str) -> Vec<&str> {
 pub(crate) struct Reader {
     stemmer: Stemmer,
     known: HashMap<Box<str>, Word>,
+    /// Without meanings: for reading the tables that meanings need.
+    bare: bool,
 }
 
 /// How many distinct words a reader keeps before it starts afresh.
-const KNOWN_MAX: usize = 200_000;
+const KNOWN_MAX: usize = 50_000;
 
 impl Default for Reader {
     fn default() -> Self {
         Self {
             stemmer: Stemmer::create(Algorithm::English),
             known: HashMap::new(),
+            bare: false,
         }
     }
 }
 
 impl Reader {
-    /// The word of one piece.
-    pub(crate) fn word(&mut self, piece: &str) -> Word {
-        if let Some(word) = self.known.get(piece) {
-            return word.clone();
+    /// A reader that leaves meanings out.
+    pub(crate) fn bare() -> Self {
+        Self {
+            bare: true,
+            ..Self::default()
         }
+    }
+
+    /// The word of one piece.
+    pub(crate) fn word(&mut self, piece: &str) -> &Word {
+        if self.known.len() >= KNOWN_MAX {
+            self.known.clear();
+        }
+        if !self.known.contains_key(piece) {
+            let word = self.make(piece);
+            self.known.insert(piece.into(), word);
+        }
+        &self.known[piece]
+    }
+
+    fn make(&self, piece: &str) -> Word {
         let mut folded = fold(piece);
         if folded.len() > SEARCH_WORD_BYTES_MAX {
             let mut end = SEARCH_WORD_BYTES_MAX;
@@ -204,21 +231,24 @@ impl Reader {
             folded.truncate(end);
         }
         let stem = self.stemmer.stem(&folded);
-        let word = Word {
-            id: word_id(&stem),
+        let id = word_id(&stem);
+        let empty = !self.bare && meaning::is_empty(id, &folded);
+        Word {
+            id,
             stem: Arc::from(stem.as_ref()),
+            pieces: if self.bare || empty {
+                Pieces::default()
+            } else {
+                Meaning::shared().spell(&folded)
+            },
+            empty,
             folded: Arc::from(folded.as_str()),
-        };
-        if self.known.len() >= KNOWN_MAX {
-            self.known.clear();
         }
-        self.known.insert(piece.into(), word.clone());
-        word
     }
 
     /// Calls `take(word, joined)` for every word of `text`; `joined` marks a run given whole
     /// beside its pieces.
-    pub(crate) fn read(&mut self, text: &str, mut take: impl FnMut(Word, bool)) {
+    pub(crate) fn read(&mut self, text: &str, mut take: impl FnMut(&Word, bool)) {
         for run in runs(text) {
             for piece in &run.pieces {
                 take(self.word(piece), false);
