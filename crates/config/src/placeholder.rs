@@ -152,7 +152,11 @@ impl Template {
         let mut at = 0;
         while at < text.len() {
             if dialect == Dialect::Own {
-                at += unescape(&text[at..], &mut literal);
+                let taken = unescape(&text[at..], &mut literal);
+                if taken > 0 {
+                    at += taken;
+                    continue;
+                }
             }
             if let Some((part, end)) = placeholder(text, at, dialect)? {
                 if !literal.is_empty() {
@@ -575,5 +579,10 @@ mod tests {
         }
         let foreign = Template::parse("${A} $A", Dialect::None).unwrap();
         assert_eq!(foreign.exact().expose(), "$${A} $A");
+        for text in ["${${A} $A", "$${${A}", "$$$", "${", "{${A}"] {
+            let foreign = Template::parse(text, Dialect::None).unwrap();
+            let again = Template::parse(foreign.exact().expose(), Dialect::Own).unwrap();
+            assert_eq!(again, foreign, "{text}");
+        }
     }
 }
