@@ -5,6 +5,7 @@
 
 mod catalog;
 mod config;
+mod policy;
 mod recorder;
 mod results;
 mod rules;
@@ -47,6 +48,11 @@ const BENCHES: &[Bench] = &[
         name: "search",
         about: "building, changing and searching the index",
         run: search::run,
+    },
+    Bench {
+        name: "policy",
+        about: "what policy and validation add to a call",
+        run: policy::run,
     },
 ];
 

@@ -34,6 +34,8 @@ mod cases;
 mod eval;
 #[cfg(test)]
 mod house;
+#[cfg(feature = "product")]
+mod labels;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

@@ -22,8 +22,11 @@ mod here {
     type Evaluation = (&'static str, fn(&[String]) -> Result<()>);
 
     /// Every evaluation over shared data. A new one is a line here.
-    const EVALUATIONS: &[Evaluation] =
-        &[("cases", crate::cases::run), ("search", crate::eval::run)];
+    const EVALUATIONS: &[Evaluation] = &[
+        ("cases", crate::cases::run),
+        ("labels", crate::labels::run),
+        ("search", crate::eval::run),
+    ];
 
     /// `cargo xtask eval`: all evaluations, or the one that is named.
     pub(crate) fn eval(args: &mut Args) -> Result<()> {
