@@ -39,7 +39,8 @@ fn parts(source: &Source, span: Span) -> (String, String, String) {
     let (line_start, line) = source.line_at(span.start);
     let line_end = line_start + line.len();
     let at = source.boundary(span.start).min(line_end);
-    let to = source.boundary(span.end).clamp(at, line_end);
+    let to = source.boundary(span.end.min(line_end).min(at + CONTEXT_BYTES_MAX));
+    let to = to.max(at);
     let start = source.boundary(at.saturating_sub(CONTEXT_BYTES_MAX).max(line_start));
     let end = source.boundary(to.saturating_add(CONTEXT_BYTES_MAX).min(line_end));
     let mut cut = Cut {

@@ -63,25 +63,14 @@ fn parse(source: &Arc<Source>) -> Result<Node, Vec<Diagnostic>> {
             ..ParseOptions::default()
         })
         .parse();
-    let mut found: Vec<Diagnostic> = parsed
-        .diagnostics
-        .errors()
-        .map(|error| {
-            let span = error.labels.first().map(oxc_span::LabeledSpan::span);
-            refusal::syntax(source, &error.message, span.unwrap_or_default())
-        })
-        .collect();
-    if found.is_empty() && parsed.panicked {
-        found.push(
-            Diagnostic::error("this is not TypeScript or JavaScript")
-                .about(source)
-                .help("check that the file is a configuration script"),
-        );
+    // What follows a syntax error is most often only its consequence.
+    if let Some(error) = parsed.diagnostics.errors().next() {
+        let span = error.labels.first().map(oxc_span::LabeledSpan::span);
+        let span = span.unwrap_or_default();
+        return Err(vec![refusal::syntax(source, &error.message, span)]);
     }
-    if !found.is_empty() {
-        // What follows a syntax error is most often only its consequence.
-        found.truncate(1);
-        return Err(found);
+    if parsed.panicked {
+        return Err(vec![refusal::syntax(source, "", oxc_span::Span::default())]);
     }
     let module = module::Module::of(source, &parsed.program)?;
     eval::Evaluator::new(source, &module.names).root(module.root)

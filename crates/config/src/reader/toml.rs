@@ -9,7 +9,7 @@ use serde_json::Number;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 use toml_parser::lexer::TokenKind;
-use toolcrib_core::limits::CONFIG_DEPTH_MAX;
+use toolcrib_core::limits::{CONFIG_DEPTH_MAX, CONFIG_NODES_MAX};
 
 use super::tally::{Excess, NUMBER_HELP, NUMBER_TOO_LARGE, Tally, number};
 use crate::diagnostic::Diagnostic;
@@ -18,7 +18,7 @@ use crate::text::{Source, Span};
 
 /// Reads TOML; an empty file is an empty map.
 pub(super) fn read(source: &Arc<Source>) -> Result<Node, Vec<Diagnostic>> {
-    check_depth(source).map_err(|diagnostic| vec![*diagnostic])?;
+    check_size(source).map_err(|diagnostic| vec![*diagnostic])?;
     let root =
         DeTable::parse(source.text()).map_err(|error| vec![errors::explain(source, &error)])?;
     let mut builder = Builder {
@@ -31,29 +31,49 @@ pub(super) fn read(source: &Arc<Source>) -> Result<Node, Vec<Diagnostic>> {
         .map_err(|diagnostic| vec![*diagnostic])
 }
 
-/// Refuses nesting that the parser's own recursion could not bear: brackets, and the dots of keys,
-/// each of which opens a table. Linear, without building anything.
-fn check_depth(source: &Arc<Source>) -> Result<(), Box<Diagnostic>> {
+/// `key = value` on a line of its own has six tokens, a comment one or two.
+const TOKENS_PER_VALUE: usize = 8;
+
+/// Refuses nesting that the parser's own recursion could not bear, that of brackets and of the dots of
+/// keys, each of which opens a table; and more values than a file may hold. Linear, without building
+/// anything.
+fn check_size(source: &Arc<Source>) -> Result<(), Box<Diagnostic>> {
+    let mut tokens = 0_usize;
+    let mut values = 0_usize;
     let mut brackets = 0_usize;
     let mut dots = 0_usize;
     for token in toml_parser::Source::new(source.text()).lex() {
         match token.kind() {
             TokenKind::LeftSquareBracket | TokenKind::LeftCurlyBracket => {
+                values += 1;
                 brackets += 1;
                 dots = 0;
             }
             TokenKind::RightSquareBracket | TokenKind::RightCurlyBracket => {
                 brackets = brackets.saturating_sub(1);
             }
-            TokenKind::Newline | TokenKind::Equals | TokenKind::Comma => dots = 0,
-            TokenKind::Dot => dots += 1,
+            TokenKind::Equals | TokenKind::Comma => {
+                values += 1;
+                dots = 0;
+            }
+            TokenKind::Newline => dots = 0,
+            TokenKind::Dot => {
+                values += 1;
+                dots += 1;
+            }
             _ => {}
         }
+        tokens += 1;
         // `[[name]]` opens two brackets, so one more than the bound is let through here.
-        if brackets > CONFIG_DEPTH_MAX + 1 || dots > CONFIG_DEPTH_MAX {
-            let span = Span::new(token.span().start(), token.span().end());
-            return Err(Excess::Depth.at(source, span).into());
-        }
+        let excess = if brackets > CONFIG_DEPTH_MAX + 1 || dots > CONFIG_DEPTH_MAX {
+            Excess::Depth
+        } else if values > CONFIG_NODES_MAX || tokens > CONFIG_NODES_MAX * TOKENS_PER_VALUE {
+            Excess::Nodes
+        } else {
+            continue;
+        };
+        let span = Span::new(token.span().start(), token.span().end());
+        return Err(excess.at(source, span).into());
     }
     Ok(())
 }
