@@ -1,0 +1,102 @@
+//! Why an exchange with a server failed, in words that a person can act on.
+
+use std::time::Duration;
+
+/// Why a request got no answer, or a connection came to its end.
+///
+/// Texts are for people: one sentence each, no secret, bounded. What came from the server is an
+/// excerpt.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The program could not be started.
+    #[error("it could not be started: {0}")]
+    NotStarted(String),
+    /// The process ended.
+    #[error("its process ended ({status}){}", said(stderr))]
+    Exited {
+        /// How it ended: `exit status: 1`, `signal: 9 (SIGKILL)`.
+        status: String,
+        /// The last lines that it wrote to standard error.
+        stderr: String,
+    },
+    /// No connection could be made, or it broke before the request was sent.
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
+    /// The connection broke after the request was sent.
+    #[error("the connection broke: {0}")]
+    Broken(String),
+    /// It did not answer in time.
+    #[error("it did not answer within {} ms", .0.as_millis())]
+    TimedOut(Duration),
+    /// It answered with an HTTP status that is no answer.
+    #[error("it answered HTTP {status}{}", said(excerpt))]
+    Status {
+        /// The status.
+        status: u16,
+        /// The beginning of what it said.
+        excerpt: String,
+        /// How long it asked to be left alone.
+        retry_after: Option<Duration>,
+    },
+    /// It wants credentials, or refuses the ones it got.
+    #[error("it refuses the credentials; {0}")]
+    Unauthorised(String),
+    /// It does not know the session any more.
+    #[error("it has forgotten the session")]
+    SessionLost,
+    /// It sent what is no MCP.
+    #[error("it does not speak MCP: {0}")]
+    NotMcp(String),
+    /// What it sent is larger than what is read.
+    #[error("it sent more than {0} bytes in one message")]
+    TooLarge(usize),
+    /// Too much is under way already.
+    #[error("too many requests to it are under way; try again in a moment")]
+    Overloaded,
+    /// Whoever asked does not want the answer any more.
+    #[error("the request was cancelled")]
+    Cancelled,
+    /// The connection was closed by us.
+    #[error("the connection was closed")]
+    Closed,
+}
+
+fn said(excerpt: &str) -> String {
+    let excerpt = excerpt.trim();
+    if excerpt.is_empty() {
+        String::new()
+    } else {
+        format!("; it said: {excerpt}")
+    }
+}
+
+impl Failure {
+    /// Whether the request certainly had no effect, so that sending it again repeats nothing.
+    pub fn was_not_delivered(&self) -> bool {
+        matches!(
+            self,
+            Failure::NotStarted(_)
+                | Failure::Unreachable(_)
+                | Failure::Unauthorised(_)
+                | Failure::SessionLost
+                | Failure::Overloaded
+                | Failure::Status {
+                    status: 429 | 503,
+                    ..
+                }
+        )
+    }
+
+    /// Whether trying again may help: 429, 503, time-outs and connections that broke.
+    pub fn is_passing(&self) -> bool {
+        match self {
+            Failure::Status { status, .. } => matches!(status, 429 | 503),
+            Failure::TimedOut(_)
+            | Failure::Broken(_)
+            | Failure::Unreachable(_)
+            | Failure::Exited { .. }
+            | Failure::SessionLost => true,
+            _ => false,
+        }
+    }
+}
