@@ -41,6 +41,9 @@ pub enum Kind {
     Notification,
     /// It answers the server.
     Answer,
+    /// It tells that this request is not wanted any more. HTTP drops the exchange of that request, which
+    /// is how the modern era cancels, and sends the text only where there is one.
+    Cancellation(Id),
 }
 
 /// What came back.
