@@ -80,7 +80,13 @@ impl Edge {
 impl Metadata {
     /// The graph as it is built for one target.
     pub(crate) fn for_target(target: &str) -> Result<Self> {
-        Self::read(&["--filter-platform", target])
+        let mut metadata = Self::read(&["--filter-platform", target])?;
+        let built = built_for(target)?;
+        let own = |id: &String| metadata.workspace_members.contains(id);
+        metadata
+            .packages
+            .retain(|p| own(&p.id) || built.contains(&format!("{} v{}", p.name, p.version)));
+        Ok(metadata)
     }
 
     /// The graph over all targets.
@@ -154,6 +160,20 @@ impl Metadata {
         }
         seen
     }
+}
+
+/// What is really built for a target, as `name vVERSION`. `cargo metadata` also lists dependencies
+/// whose feature is named only weakly (`ring?/std`) and that are never built.
+fn built_for(target: &str) -> Result<BTreeSet<String>> {
+    let mut command = process::cargo();
+    command.args(["tree", "--locked", "--workspace", "--all-features"]);
+    command.args(["--target", target, "--prefix", "none", "--format", "{p}"]);
+    let lines = process::output(&mut command)?;
+    let name_and_version = |line: &str| -> Option<String> {
+        let mut words = line.split(' ');
+        Some(format!("{} {}", words.next()?, words.next()?))
+    };
+    Ok(lines.lines().filter_map(name_and_version).collect())
 }
 
 #[cfg(test)]

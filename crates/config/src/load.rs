@@ -169,6 +169,16 @@ fn examine(request: &Request<'_>) -> (Config, Progress) {
         .diagnostics
         .extend(environment::apply(&mut settings, request.surroundings));
     let file = chosen.as_ref().map(|c| &*c.file);
+    let mut surroundings = request.surroundings.clone();
+    // An entry that points at the address where we listen is Toolcrib itself.
+    surroundings
+        .own_addresses
+        .push(settings.http.listen.clone());
+    let request = &Request {
+        surroundings: &surroundings,
+        explicit: request.explicit.clone(),
+        ..*request
+    };
     let sources = sources::import(request, &settings, file, &mut servers, &mut progress);
     rules::apply_to_servers(
         &settings.server_rules,

@@ -1,6 +1,6 @@
 //! Where Toolcrib's own files stand, on each operating system.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use crate::surroundings::{Os, Surroundings};
 
@@ -13,8 +13,6 @@ pub struct Places {
     pub data: PathBuf,
     /// What can be fetched again.
     pub cache: PathBuf,
-    /// Sockets of running processes.
-    pub runtime: PathBuf,
 }
 
 impl Places {
@@ -49,18 +47,10 @@ impl Places {
                 )
             }
         };
-        let data = data.join("toolcrib");
-        let runtime = match surroundings.var("XDG_RUNTIME_DIR") {
-            Some(directory) if Path::new(&directory).is_absolute() => {
-                PathBuf::from(directory).join("toolcrib")
-            }
-            _ => data.join("run"),
-        };
         Self {
             config: config.join("toolcrib"),
             cache: cache.join("toolcrib"),
-            runtime,
-            data,
+            data: data.join("toolcrib"),
         }
     }
 

@@ -437,6 +437,21 @@ fn with_no_file_the_known_clients_are_used_and_a_broken_one_is_a_warning() {
 }
 
 #[test]
+fn an_imported_entry_that_points_at_our_own_address_is_left_out() {
+    let mut stage = Stage::new();
+    stage
+        .write(
+            "home/.cursor/mcp.json",
+            r#"{"mcpServers":{"crib":{"url":"http://localhost:7991/mcp"},"usual":{"url":"http://127.0.0.1:7332/mcp"}}}"#,
+        )
+        .write(
+            "home/.config/toolcrib/toolcrib.yaml",
+            "http: {listen: '127.0.0.1:7991'}\nsources: [{type: cursor}]\n",
+        );
+    assert_eq!(server_names(&stage.load().unwrap()), ["usual"]);
+}
+
+#[test]
 fn named_sources_are_imported_merged_and_a_missing_one_is_a_warning() {
     let mut stage = Stage::new();
     stage

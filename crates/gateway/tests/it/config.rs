@@ -370,6 +370,12 @@ fn sources_say_what_is_broken_untrusted_or_skipped() {
         .filter(|s| *s != "not-found")
         .collect();
     assert_eq!(states, ["untrusted", "broken", "read"]);
+    let said = json["diagnostics"].as_array().unwrap();
+    assert!(
+        said.iter()
+            .any(|d| d["severity"] == "warning" && d["line"] == 1),
+        "{said:?}"
+    );
 }
 
 #[test]

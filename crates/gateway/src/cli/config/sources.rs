@@ -7,6 +7,7 @@ use toolcrib_config::load::{SourceReport, SourceState, candidates};
 use super::show::source_line;
 use crate::cli::Context;
 use crate::failure::Failure;
+use crate::finding::Finding;
 use crate::ui::{Line, Tone};
 
 /// List where the configuration comes from
@@ -35,6 +36,7 @@ impl Sources {
                 "config": config.path,
                 "searched": searched,
                 "sources": config.sources.iter().map(source_json).collect::<Vec<_>>(),
+                "diagnostics": diagnostics.iter().map(Finding::from).collect::<Vec<_>>(),
             }));
             return Ok(());
         }
