@@ -156,6 +156,10 @@ pub const AUDIT_REASON_BYTES_MAX: usize = 2_048;
 pub const AUDIT_PARAMETERS_BYTES_MAX: usize = 64 * 1024;
 /// Most records in one page of the audit log.
 pub const AUDIT_PAGE_ROWS_MAX: usize = 1_000;
+/// How often `audit tail --follow` looks for new records.
+pub const AUDIT_FOLLOW_MS: u64 = 500;
+/// Most lines of either text that a shown difference compares; longer ones are shown whole.
+pub const DIFFERENCE_LINES_MAX: usize = 4_000;
 /// Most problems that one verification of the audit log lists; the rest is counted.
 pub const AUDIT_PROBLEMS_MAX: usize = 100;
 /// Longest idempotency key.

@@ -21,10 +21,14 @@ use crate::loader::Loader;
 use crate::telemetry;
 use crate::ui::{Color, Ui};
 
+pub mod approvals;
+pub mod audit;
 pub mod config;
 pub mod demo;
 pub mod export;
 pub mod import;
+pub mod keys;
+mod memory;
 pub mod rules;
 mod running;
 pub mod search;
@@ -113,6 +117,14 @@ pub enum Direct {
     Serve(serve::Serve),
     /// Show the running processes
     Status,
+    /// See and settle what waits for a person
+    Approvals(approvals::Approvals),
+    /// Approve what waits: short for `approvals approve`
+    Approve(approvals::Approve),
+    /// Read the audit log, and prove that nothing was taken out of it
+    Audit(audit::Audit),
+    /// Make, list and revoke API keys
+    Keys(keys::Keys),
     /// Play the first minute on a home directory of its own; nothing of yours is touched
     Demo(demo::Demo),
 }
@@ -228,6 +240,10 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Demo(command) => command.run(context),
         Direct::Serve(command) => command.run(context),
         Direct::Status => status::run(context),
+        Direct::Approvals(command) => command.run(context),
+        Direct::Approve(command) => command.run(context),
+        Direct::Audit(command) => command.run(context),
+        Direct::Keys(command) => command.run(context),
     }
 }
 

@@ -11,5 +11,6 @@ pub mod loader;
 pub mod process;
 pub mod reload;
 mod signals;
+pub mod storage;
 pub mod telemetry;
 pub mod ui;

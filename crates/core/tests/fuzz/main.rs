@@ -1,11 +1,6 @@
 //! Fuzz targets. Plain `cargo test` replays `__fuzz__/NAME/corpus` and tries random input for a second
 //! each; `BOLERO_RANDOM_TEST_TIME_MS` and `BOLERO_RANDOM_ITERATIONS` make it longer.
 
-#![expect(
-    clippy::unwrap_used,
-    reason = "a test that cannot go on fails, helpers included"
-)]
-
 use serde_json::{Value, json};
 use toolcrib_core::canon::{canonical, check_value, parse_strict};
 use toolcrib_core::pattern::Pattern;

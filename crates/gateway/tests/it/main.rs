@@ -8,6 +8,7 @@ mod export;
 mod frame;
 mod home;
 mod import;
+mod memory;
 mod reload;
 mod rules;
 mod serve;

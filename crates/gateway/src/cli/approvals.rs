@@ -1,0 +1,277 @@
+//! `toolcrib approvals`: what waits for a person, with what changed, and the answer.
+
+mod difference;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use toolcrib_core::Code;
+use toolcrib_store::Store;
+use toolcrib_store::approval::{Kind, Request, Shown, State, Target, Verdict};
+
+use super::memory::{moment, with_store};
+use super::{Context, now_ms};
+use crate::failure::Failure;
+use crate::ui::{Line, Table, Tone};
+use difference::Change;
+
+/// See and settle what waits for a person
+#[derive(Debug, Args)]
+pub struct Approvals {
+    #[command(subcommand)]
+    command: ApprovalsCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum ApprovalsCommand {
+    /// List what waits: tools that are new or changed, servers, and calls that need a person
+    List {
+        /// Show also what was settled or ran out
+        #[arg(long)]
+        all: bool,
+    },
+    /// Show what waits in full, with what changed
+    Show {
+        /// An id, SERVER, or SERVER:TOOL
+        target: String,
+    },
+    /// Approve what waits, after showing it
+    Approve {
+        /// An id, SERVER, or SERVER:TOOL
+        target: String,
+    },
+    /// Reject what waits
+    Reject {
+        /// An id, SERVER, or SERVER:TOOL
+        target: String,
+    },
+}
+
+/// Approve what waits: short for `approvals approve`
+#[derive(Debug, Args)]
+pub struct Approve {
+    /// An id, SERVER, or SERVER:TOOL
+    target: String,
+}
+
+impl Approvals {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        match self.command {
+            ApprovalsCommand::List { all } => with_store(context, async |context, store| {
+                list(context, store, all).await
+            }),
+            ApprovalsCommand::Show { target } => with_store(context, async |context, store| {
+                let shown = find(store, &target).await?;
+                show(context, &shown);
+                Ok(())
+            }),
+            ApprovalsCommand::Approve { target } => settle(context, &target, Verdict::Approve),
+            ApprovalsCommand::Reject { target } => settle(context, &target, Verdict::Reject),
+        }
+    }
+}
+
+impl Approve {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        settle(context, &self.target, Verdict::Approve)
+    }
+}
+
+async fn list(context: &mut Context, store: &Store, all: bool) -> Result<(), Failure> {
+    let state = (!all).then_some(State::Pending);
+    let requests = store.approvals(state, now_ms()).await?;
+    if context.ui.is_json() {
+        let requests: Vec<Value> = requests.iter().map(request_json).collect();
+        context.ui.json(&json!({ "approvals": requests }));
+        return Ok(());
+    }
+    if requests.is_empty() {
+        context.ui.line("Nothing waits for you.");
+        return Ok(());
+    }
+    let mut table = Table::new(["ID", "KIND", "WHAT", "FOR", "STATE", "SINCE (UTC)"]);
+    for request in &requests {
+        table.row([
+            request.id.clone(),
+            request.kind.as_str().to_owned(),
+            what(request),
+            request.caller.clone().unwrap_or_else(|| "-".to_owned()),
+            request.state.as_str().to_owned(),
+            moment(request.created_ms),
+        ]);
+    }
+    context.ui.table(&table);
+    if !all {
+        context.ui.gap();
+        context.ui.line(
+            Line::new().tone(
+                Tone::Dim,
+                "`toolcrib approvals show ID` shows one in full; `toolcrib approve ID|SERVER|SERVER:TOOL` approves.",
+            ),
+        );
+    }
+    Ok(())
+}
+
+/// What a target may mean, the narrowest first: an id, a tool, a server.
+fn targets(text: &str) -> Vec<Target> {
+    let tool = text.split_once(':').map(|(server, tool)| Target::Tool {
+        server: server.to_owned(),
+        tool: tool.to_owned(),
+    });
+    let wide = tool.unwrap_or_else(|| Target::Server(text.to_owned()));
+    vec![Target::Id(text.to_owned()), wide]
+}
+
+async fn find(store: &Store, text: &str) -> Result<Vec<Shown>, Failure> {
+    for target in targets(text) {
+        let shown = store.show_approvals(&target, now_ms()).await?;
+        if !shown.is_empty() {
+            return Ok(shown);
+        }
+    }
+    Err(nothing(text))
+}
+
+fn nothing(text: &str) -> Failure {
+    Failure::not_found(
+        Code::ToolNotFound,
+        format!("nothing waits under {text}; `toolcrib approvals list` shows what does"),
+    )
+}
+
+fn show(context: &mut Context, shown: &[Shown]) {
+    if context.ui.is_json() {
+        let shown: Vec<Value> = shown
+            .iter()
+            .map(|one| {
+                let mut value = request_json(&one.request);
+                value["detail"] = one.request.detail.clone().into();
+                value["accepted"] = one.accepted.clone().into();
+                value
+            })
+            .collect();
+        context.ui.json(&json!({ "approvals": shown }));
+        return;
+    }
+    for one in shown {
+        show_one(context, one);
+    }
+}
+
+fn show_one(context: &mut Context, shown: &Shown) {
+    let request = &shown.request;
+    context.ui.line(
+        Line::new()
+            .tone(Tone::Strong, what(request))
+            .text(format_args!(
+                "  {} {} {} since {} UTC",
+                request.id,
+                request.kind.as_str(),
+                request.state.as_str(),
+                moment(request.created_ms)
+            )),
+    );
+    if let Some(caller) = &request.caller {
+        let until = request.expires_ms.map_or_else(String::new, |at| {
+            format!(", to be answered until {} UTC", moment(at))
+        });
+        context.ui.line(format!(
+            "  {caller} wants to call it with these arguments{until}:"
+        ));
+    }
+    let new = readable(&request.detail);
+    let old = shown.accepted.as_deref().map(readable);
+    for change in difference::between(old.as_deref().unwrap_or_default(), &new) {
+        context.ui.line(match (change, &old) {
+            (Change::Kept(line), _) | (Change::Added(line), None) => format!("    {line}").into(),
+            (Change::Added(line), Some(_)) => {
+                Line::new().tone(Tone::Good, format_args!("  + {line}"))
+            }
+            (Change::Removed(line), _) => Line::new().tone(Tone::Bad, format_args!("  - {line}")),
+        });
+    }
+    context.ui.gap();
+}
+
+/// JSON on many lines, so that a difference has lines to compare.
+fn readable(text: &str) -> String {
+    let value: Result<Value, _> = serde_json::from_str(text);
+    let pretty = value.and_then(|value| serde_json::to_string_pretty(&value));
+    pretty.unwrap_or_else(|_| text.to_owned())
+}
+
+fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Failure> {
+    let by = context
+        .surroundings
+        .var("USER")
+        .unwrap_or_else(|| "local".to_owned());
+    with_store(context, async |context, store| {
+        if verdict == Verdict::Approve && !context.ui.is_json() {
+            let shown = find(store, text).await?;
+            show(context, &shown);
+        }
+        for target in targets(text) {
+            let settled = store
+                .settle_approvals(&target, verdict, &by, now_ms())
+                .await?;
+            if !settled.is_empty() {
+                return report(context, &settled);
+            }
+        }
+        Err(nothing(text))
+    })
+}
+
+fn report(context: &mut Context, settled: &[Request]) -> Result<(), Failure> {
+    if context.ui.is_json() {
+        let settled: Vec<Value> = settled.iter().map(request_json).collect();
+        context.ui.json(&json!({ "approvals": settled }));
+    } else {
+        for request in settled {
+            let good = request.state == State::Approved;
+            let state = request.state.as_str();
+            let line = Line::new().mark(good);
+            context
+                .ui
+                .line(line.text(format_args!(" {} is {state}", what(request))));
+        }
+    }
+    match settled
+        .iter()
+        .find(|request| request.state == State::Expired)
+    {
+        Some(request) => Err(Failure::new(
+            Code::ApprovalRequired,
+            format!(
+                "the time of {} ran out before it was settled; let the caller ask again",
+                request.id
+            ),
+        )),
+        None => Ok(()),
+    }
+}
+
+fn what(request: &Request) -> String {
+    match request.kind {
+        Kind::Server => request.server.clone(),
+        Kind::Tool | Kind::Confirmation => format!("{}:{}", request.server, request.tool),
+    }
+}
+
+fn request_json(request: &Request) -> Value {
+    json!({
+        "id": request.id,
+        "kind": request.kind.as_str(),
+        "server": request.server,
+        "tool": (!request.tool.is_empty()).then_some(&request.tool),
+        "hash": request.hash,
+        "caller": request.caller,
+        "state": request.state.as_str(),
+        "created_ms": request.created_ms,
+        "expires_ms": request.expires_ms,
+        "settled_ms": request.settled_ms,
+        "settled_by": request.settled_by,
+    })
+}

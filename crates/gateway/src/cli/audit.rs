@@ -1,0 +1,383 @@
+//! `toolcrib audit`: what was asked, decided and done.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, Subcommand, ValueEnum};
+use serde_json::json;
+use toolcrib_core::{Code, limits};
+use toolcrib_store::Store;
+use toolcrib_store::audit::export::{csv_header, csv_rows, json_lines};
+use toolcrib_store::audit::query::{Entry, Filter};
+use toolcrib_store::audit::{Decision, Outcome};
+
+use super::memory::{moment, since_ms, with_store};
+use super::{Context, now_ms};
+use crate::failure::{Failure, exit};
+use crate::ui::{Line, Table};
+
+/// Read the audit log, and prove that nothing was taken out of it
+#[derive(Debug, Args)]
+pub struct Audit {
+    #[command(subcommand)]
+    command: AuditCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum AuditCommand {
+    /// Show the newest records
+    Tail {
+        /// How many
+        #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
+        lines: usize,
+        /// Go on with records as they are written, until interrupted
+        #[arg(short, long)]
+        follow: bool,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Show the newest records that fit
+    Search {
+        /// Show at most so many
+        #[arg(long, value_name = "COUNT", default_value_t = 100)]
+        limit: usize,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Write records out as JSON Lines or CSV
+    Export {
+        /// The form
+        #[arg(long, value_enum, default_value = "jsonl")]
+        format: Form,
+        /// The file to write; standard output unless given
+        #[arg(short, long, value_name = "FILE")]
+        output: Option<PathBuf>,
+        #[command(flatten)]
+        which: Which,
+    },
+    /// Check that no record was altered or removed
+    Verify,
+}
+
+/// How records are exported.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Form {
+    /// One JSON object a line
+    Jsonl,
+    /// RFC 4180, with a line of names
+    Csv,
+}
+
+/// Which records are wanted.
+#[derive(Clone, Debug, Default, Args)]
+struct Which {
+    /// Not older than this: a date, a time, or a span before now such as `2h`
+    #[arg(long, value_name = "WHEN")]
+    since: Option<String>,
+    /// Older than this
+    #[arg(long, value_name = "WHEN")]
+    until: Option<String>,
+    /// Of this caller, such as `local` or `key:key-12ab`
+    #[arg(long, value_name = "CALLER")]
+    actor: Option<String>,
+    /// Of this tool, as SERVER:TOOL
+    #[arg(long, value_name = "SERVER:TOOL")]
+    tool: Option<String>,
+    /// Of any tool of this server
+    #[arg(long)]
+    server: Option<String>,
+    /// With this decision: allowed or refused
+    #[arg(long, value_parser = decision)]
+    decision: Option<Decision>,
+    /// With this outcome, such as `ok`, `error` or `refused`
+    #[arg(long, value_parser = outcome)]
+    outcome: Option<Outcome>,
+    /// With this error code
+    #[arg(long, value_name = "CODE")]
+    code: Option<String>,
+    /// Of this request
+    #[arg(long, value_name = "ID")]
+    request: Option<String>,
+    /// Of this trace
+    #[arg(long, value_name = "ID")]
+    trace: Option<String>,
+    /// With parameters of this hash
+    #[arg(long, value_name = "HASH")]
+    params_hash: Option<String>,
+}
+
+fn decision(text: &str) -> Result<Decision, String> {
+    Decision::parse(text).ok_or_else(|| one_of(text, Decision::ALL.iter().map(|d| d.as_str())))
+}
+
+fn outcome(text: &str) -> Result<Outcome, String> {
+    Outcome::parse(text).ok_or_else(|| one_of(text, Outcome::ALL.iter().map(|o| o.as_str())))
+}
+
+fn one_of<'a>(text: &str, words: impl Iterator<Item = &'a str>) -> String {
+    let words: Vec<&str> = words.collect();
+    format!("{text} is none of {}", words.join(", "))
+}
+
+impl Which {
+    fn filter(self, now: i64) -> Result<Filter, Failure> {
+        let at = |text: Option<String>| -> Result<Option<i64>, Failure> {
+            text.map(|text| since_ms(&text, now))
+                .transpose()
+                .map_err(Failure::usage)
+        };
+        Ok(Filter {
+            since_ms: at(self.since)?,
+            until_ms: at(self.until)?,
+            actor_id: self.actor,
+            tool_id: self.tool,
+            server: self.server,
+            decision: self.decision,
+            outcome: self.outcome,
+            error_code: self.code,
+            request_id: self.request,
+            trace_id: self.trace,
+            params_hash: self.params_hash,
+        })
+    }
+}
+
+impl Audit {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        match self.command {
+            AuditCommand::Tail {
+                lines,
+                follow,
+                which,
+            } => {
+                let filter = which.filter(now_ms())?;
+                with_store(context, async |context, store| {
+                    tail(context, store, &filter, lines, follow).await
+                })
+            }
+            AuditCommand::Search { limit, which } => {
+                let filter = which.filter(now_ms())?;
+                with_store(context, async |context, store| {
+                    tail(context, store, &filter, limit, false).await
+                })
+            }
+            AuditCommand::Export {
+                format,
+                output,
+                which,
+            } => {
+                let filter = which.filter(now_ms())?;
+                with_store(context, async |context, store| {
+                    export(context, store, filter, format, output.as_deref()).await
+                })
+            }
+            AuditCommand::Verify => with_store(context, verify),
+        }
+    }
+}
+
+async fn tail(
+    context: &mut Context,
+    store: &Store,
+    filter: &Filter,
+    count: usize,
+    follow: bool,
+) -> Result<(), Failure> {
+    // Taken first, so that nothing falls between what is shown and what follows.
+    let mut position = store.audit_position().await?;
+    let count = count.min(limits::AUDIT_PAGE_ROWS_MAX);
+    let entries = store.audit_tail(filter, count).await?;
+    if entries.is_empty() && !follow && !context.ui.is_json() {
+        context.ui.line("No record fits.");
+        return Ok(());
+    }
+    show(context, &entries, true)?;
+    if !follow {
+        return Ok(());
+    }
+    let name = |entry: &Entry| (entry.writer_id.clone(), entry.seq);
+    let shown: HashSet<(String, i64)> = entries.iter().map(name).collect();
+    loop {
+        // Whoever follows wants to see what is there.
+        context.ui.finish().map_err(|error| unwritten(&error))?;
+        tokio::select! {
+            () = tokio::time::sleep(Duration::from_millis(limits::AUDIT_FOLLOW_MS)) => {}
+            _ = tokio::signal::ctrl_c() => return Ok(()),
+        }
+        let mut entries = store.audit_follow(filter, &mut position).await?;
+        entries.retain(|entry| !shown.contains(&name(entry)));
+        show(context, &entries, false)?;
+    }
+}
+
+fn show(context: &mut Context, entries: &[Entry], head: bool) -> Result<(), Failure> {
+    if context.ui.is_json() {
+        let lines = text_of(|out| json_lines(out, entries))?;
+        for line in lines.lines() {
+            context.ui.line(Line::new().text(line));
+        }
+        return Ok(());
+    }
+    if !head {
+        for entry in entries {
+            context.ui.line(row(entry).join("  "));
+        }
+        return Ok(());
+    }
+    let mut table = Table::new(["TIME (UTC)", "ACTOR", "TOOL", "OUTCOME", "MS", "WHY"]);
+    for entry in entries {
+        table.row(row(entry));
+    }
+    context.ui.table(&table);
+    Ok(())
+}
+
+fn row(entry: &Entry) -> [String; 6] {
+    let record = &entry.record;
+    let took = record.duration_us.map(|us| (us / 1000).to_string());
+    let why = match &record.error_code {
+        Some(code) => format!("{code}: {}", record.reason),
+        None => record.reason.clone(),
+    };
+    [
+        moment(record.timestamp_ms),
+        record.actor_id.clone(),
+        record.tool_id.clone(),
+        record.outcome.as_str().to_owned(),
+        took.unwrap_or_else(|| "-".to_owned()),
+        why,
+    ]
+}
+
+async fn export(
+    context: &mut Context,
+    store: &Store,
+    filter: Filter,
+    form: Form,
+    output: Option<&Path>,
+) -> Result<(), Failure> {
+    let mut out = Output::open(output)?;
+    let mut written = 0;
+    if form == Form::Csv {
+        out.write(context, csv_header)?;
+    }
+    let mut pages = store.audit_pages(filter);
+    while let Some(page) = pages.next().await? {
+        written += page.len();
+        out.write(context, |out| match form {
+            Form::Jsonl => json_lines(out, &page),
+            Form::Csv => csv_rows(out, &page),
+        })?;
+    }
+    out.finish()?;
+    if let Some(path) = output {
+        let path = context.surroundings.display(path);
+        context
+            .ui
+            .note(format!("wrote {written} records to {path}"));
+    }
+    Ok(())
+}
+
+/// Where an export goes: a file that is put in place whole, or standard output.
+enum Output {
+    File(PathBuf, tempfile::NamedTempFile),
+    Standard,
+}
+
+impl Output {
+    fn open(path: Option<&Path>) -> Result<Self, Failure> {
+        let Some(path) = path else {
+            return Ok(Self::Standard);
+        };
+        let directory = path.parent().filter(|p| !p.as_os_str().is_empty());
+        let directory = directory.unwrap_or(Path::new("."));
+        let file = tempfile::NamedTempFile::new_in(directory).map_err(|e| unwritten(&e))?;
+        Ok(Self::File(path.to_owned(), file))
+    }
+
+    fn write(
+        &mut self,
+        context: &mut Context,
+        text: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>,
+    ) -> Result<(), Failure> {
+        match self {
+            Self::File(_, file) => {
+                let mut bytes = Vec::new();
+                text(&mut bytes)
+                    .and_then(|()| file.write_all(&bytes))
+                    .map_err(|error| unwritten(&error))
+            }
+            Self::Standard => {
+                for line in text_of(text)?.lines() {
+                    context.ui.line(Line::new().text(line));
+                }
+                Ok(())
+            }
+        }
+    }
+
+    fn finish(self) -> Result<(), Failure> {
+        if let Self::File(path, file) = self {
+            file.persist(path)
+                .map_err(|error| unwritten(&error.error))?;
+        }
+        Ok(())
+    }
+}
+
+fn text_of(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Result<String, Failure> {
+    let mut bytes = Vec::new();
+    write(&mut bytes).map_err(|error| unwritten(&error))?;
+    Ok(String::from_utf8_lossy(&bytes).into_owned())
+}
+
+fn unwritten(error: &std::io::Error) -> Failure {
+    Failure::new(
+        Code::ToolExecutionError,
+        format!("the records cannot be written: {error}; choose another place"),
+    )
+}
+
+async fn verify(context: &mut Context, store: &Store) -> Result<(), Failure> {
+    let verdict = store.audit_verify().await?;
+    if context.ui.is_json() {
+        let problems: Vec<String> = verdict.problems.iter().map(ToString::to_string).collect();
+        context.ui.json(&json!({
+            "intact": verdict.is_intact(),
+            "records": verdict.records,
+            "writers": verdict.writers,
+            "removed_by_retention": verdict.removed,
+            "problems": problems,
+            "problem_count": verdict.problem_count,
+        }));
+    } else {
+        let state = if verdict.is_intact() {
+            "intact"
+        } else {
+            "not intact"
+        };
+        context.ui.line(Line::new().mark(verdict.is_intact()).text(format_args!(
+            " The audit log is {state}: {} records of {} processes checked, {} removed by retention",
+            verdict.records, verdict.writers, verdict.removed
+        )));
+        for problem in &verdict.problems {
+            context.ui.line(format!("  {problem}"));
+        }
+    }
+    if verdict.is_intact() {
+        return Ok(());
+    }
+    let mut failure = Failure::new(
+        Code::AuditUnavailable,
+        format!(
+            "the audit log was tampered with or damaged in {} places; keep the file and find out who could write to it",
+            verdict.problem_count
+        ),
+    );
+    failure.exit = exit::FAILED;
+    Err(failure)
+}
