@@ -10,6 +10,7 @@ pub mod limits;
 pub mod nearest;
 pub mod pattern;
 pub mod policy;
+pub mod retry;
 pub mod rpc;
 pub mod schema;
 pub mod search;

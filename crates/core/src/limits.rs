@@ -254,3 +254,17 @@ pub const SEARCH_MEANING_SCAN_TOOLS: usize = 12_000;
 pub const SEARCH_MEANING_CANDIDATES: usize = 24;
 /// How many tools are offered when someone has to choose.
 pub const SEARCH_ALTERNATIVES: usize = 3;
+/// How often a request that may be repeated is tried again unless configured.
+pub const RETRIES_DEFAULT: u32 = 3;
+/// The delay before the first retry unless configured.
+pub const RETRY_DELAY_MS_DEFAULT: u64 = 1_000;
+/// The longest delay before a retry unless configured.
+pub const RETRY_DELAY_MS_MAX_DEFAULT: u64 = 30_000;
+/// How many servers are discovered at once unless asked otherwise.
+pub const DISCOVERIES_PARALLEL_DEFAULT: usize = 5;
+/// Most servers that are discovered at once, whatever is asked for.
+pub const DISCOVERIES_PARALLEL_MAX: usize = 64;
+/// How long one attempt at a server's list may take when nothing is configured: starting it and asking it.
+pub const DISCOVERY_ATTEMPT_MS_DEFAULT: u64 = 90_000;
+/// Most servers whose rate buckets are remembered; full ones give way.
+pub const DISCOVERY_BUCKETS_MAX: usize = 10_000;

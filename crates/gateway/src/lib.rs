@@ -3,6 +3,7 @@
 pub mod catalog;
 pub mod cli;
 pub mod control;
+pub mod engine;
 pub mod failure;
 mod fault;
 pub mod finding;

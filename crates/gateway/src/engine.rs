@@ -1,0 +1,3 @@
+//! The engine, where configuration, servers, store and catalog meet.
+
+pub mod discovery;

@@ -1,0 +1,178 @@
+//! Why a discovery gave nothing.
+
+use std::time::Duration;
+
+use toolcrib_core::Code;
+use toolcrib_core::retry::Trouble;
+use toolcrib_upstream::mcp::Failure;
+
+/// Why a discovery gave nothing. Messages are sentences about the server that was asked, without
+/// its name.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum DiscoveryError {
+    /// It could not be started or reached, or the connection broke.
+    #[error("{0}; check that it is installed and running")]
+    ConnectionFailed(String),
+    /// It was reached and does not speak MCP.
+    #[error("{0}; check its command or address")]
+    SessionInitFailed(String),
+    /// It does not give its list.
+    #[error("it does not give its list: {0}")]
+    ToolsListFailed(String),
+    /// What it describes cannot be expressed as a type.
+    #[error("one of its schemas cannot be converted: {0}")]
+    SchemaConversionFailed(String),
+    /// It, or our own limit for it, lets no request pass for so long.
+    #[error("it takes no more requests for now; try again in {} s", .0.as_secs_f64().ceil())]
+    RateLimited(Duration),
+    /// It wants credentials, or refuses the ones it got.
+    #[error("it refuses the credentials; {0}")]
+    AuthenticationFailed(String),
+    /// It did not answer in time.
+    #[error("it did not answer within {} ms; raise startTimeoutMs or timeoutMs if it is just slow", .0.as_millis())]
+    Timeout(Duration),
+}
+
+impl DiscoveryError {
+    /// The code that callers of the doors see.
+    pub fn code(&self) -> Code {
+        match self {
+            Self::RateLimited(_) => Code::RateLimited,
+            _ => Code::ServerConnectionError,
+        }
+    }
+}
+
+/// What a server is given to wait when it says it is busy and not for how long.
+const BUSY: Duration = Duration::from_secs(1);
+
+impl From<Failure> for DiscoveryError {
+    fn from(failure: Failure) -> Self {
+        let said = failure.to_string();
+        match failure {
+            Failure::Status {
+                status: 429,
+                retry_after,
+                ..
+            } => Self::RateLimited(retry_after.unwrap_or(BUSY)),
+            Failure::Status {
+                status: 503,
+                retry_after: Some(retry_after),
+                ..
+            } => Self::RateLimited(retry_after),
+            Failure::Overloaded => Self::RateLimited(BUSY),
+            Failure::Status {
+                status: 401 | 403, ..
+            } => {
+                Self::AuthenticationFailed("check its headers, or run `toolcrib login`".to_owned())
+            }
+            Failure::Unauthorised(hint) => Self::AuthenticationFailed(hint),
+            Failure::TimedOut(after) => Self::Timeout(after),
+            Failure::NotMcp(_) | Failure::SessionLost => Self::SessionInitFailed(said),
+            Failure::NotStarted(_)
+            | Failure::Exited { .. }
+            | Failure::Unreachable(_)
+            | Failure::Broken(_)
+            | Failure::Cancelled
+            | Failure::Closed => Self::ConnectionFailed(said),
+            _ => Self::ToolsListFailed(said),
+        }
+    }
+}
+
+/// What a failure is as far as trying again is concerned, and how long the server asked to be left
+/// alone.
+pub(super) fn trouble(failure: &Failure) -> (Trouble, Option<Duration>) {
+    match failure {
+        Failure::Status {
+            status,
+            retry_after,
+            ..
+        } => (Trouble::Status(*status), *retry_after),
+        Failure::TimedOut(_) => (Trouble::TimedOut, None),
+        Failure::Broken(_) | Failure::SessionLost => (Trouble::Reset, None),
+        _ => (Trouble::Lasting, None),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use DiscoveryError as E;
+
+    fn status(status: u16, seconds: Option<u64>) -> Failure {
+        Failure::Status {
+            status,
+            excerpt: String::new(),
+            retry_after: seconds.map(Duration::from_secs),
+        }
+    }
+
+    #[test]
+    fn every_failure_has_its_error() {
+        let check = |failure: Failure, expect: fn(&E) -> bool| {
+            let error = DiscoveryError::from(failure.clone());
+            assert!(expect(&error), "{failure:?} became {error:?}");
+            assert!(!error.to_string().is_empty());
+        };
+        let connection: fn(&E) -> bool = |e| matches!(e, E::ConnectionFailed(_));
+        check(Failure::NotStarted("no such file".into()), connection);
+        check(Failure::Unreachable("refused".into()), connection);
+        check(Failure::Broken("reset".into()), connection);
+        check(Failure::Closed, connection);
+        check(Failure::Cancelled, connection);
+        check(
+            Failure::Exited {
+                status: "exit status: 1".into(),
+                stderr: String::new(),
+            },
+            connection,
+        );
+        check(Failure::NotMcp("html".into()), |e| {
+            matches!(e, E::SessionInitFailed(_))
+        });
+        check(Failure::SessionLost, |e| {
+            matches!(e, E::SessionInitFailed(_))
+        });
+        check(Failure::TooLarge(1), |e| matches!(e, E::ToolsListFailed(_)));
+        check(status(500, None), |e| matches!(e, E::ToolsListFailed(_)));
+        check(status(503, None), |e| matches!(e, E::ToolsListFailed(_)));
+        check(
+            status(429, None),
+            |e| matches!(e, E::RateLimited(d) if *d == BUSY),
+        );
+        check(
+            status(503, Some(7)),
+            |e| matches!(e, E::RateLimited(d) if d.as_secs() == 7),
+        );
+        check(Failure::Overloaded, |e| {
+            e.code() == Code::RateLimited && matches!(e, E::RateLimited(_))
+        });
+        for failure in [status(401, None), Failure::Unauthorised("log in".into())] {
+            check(failure, |e| {
+                e.code() == Code::ServerConnectionError && matches!(e, E::AuthenticationFailed(_))
+            });
+        }
+        check(Failure::TimedOut(Duration::from_secs(1)), |e| {
+            matches!(e, E::Timeout(_))
+        });
+    }
+
+    #[test]
+    fn only_what_passes_by_itself_is_tried_again() {
+        let check = |failure: &Failure, expect| assert_eq!(trouble(failure), expect, "{failure:?}");
+        let after = Some(Duration::from_secs(3));
+        check(&status(429, Some(3)), (Trouble::Status(429), after));
+        check(
+            &Failure::TimedOut(Duration::from_secs(1)),
+            (Trouble::TimedOut, None),
+        );
+        check(&Failure::Broken("reset".into()), (Trouble::Reset, None));
+        check(&Failure::SessionLost, (Trouble::Reset, None));
+        check(
+            &Failure::Unreachable("refused".into()),
+            (Trouble::Lasting, None),
+        );
+        check(&Failure::NotMcp("html".into()), (Trouble::Lasting, None));
+    }
+}
