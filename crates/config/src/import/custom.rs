@@ -116,7 +116,7 @@ fn static_tools(file: &File<'_>, subject: &str, node: &Node) -> Result<Vec<Stati
 }
 
 fn static_tool(file: &File<'_>, subject: &str, node: &Node) -> Result<StaticTool, Refused> {
-    if let Some(name) = node.as_str() {
+    if let Some(name) = node.as_str().filter(|name| !name.is_empty()) {
         return Ok(StaticTool {
             name: name.to_owned(),
             description: String::new(),
@@ -125,7 +125,7 @@ fn static_tool(file: &File<'_>, subject: &str, node: &Node) -> Result<StaticTool
         });
     }
     let mut fields = Fields::of(file.source, subject, node, "write `name` and `description`")?;
-    let Some(name) = fields.text(&["name"])? else {
+    let Some(name) = fields.text(&["name"])?.filter(|name| !name.is_empty()) else {
         return Err(fields.refuse(format!("{subject} has no name"), node.span, "add `name`"));
     };
     let tags = fields.texts(&["tags"])?.unwrap_or_default();

@@ -95,3 +95,17 @@ fn variables_of_the_documented_formats_are_expanded_when_a_server_is_started() {
         );
     }
 }
+
+#[test]
+fn a_tool_without_a_name_keeps_its_server_out_and_says_so() {
+    for tool in ["{name: ''}", "''", "{description: d}"] {
+        let text = format!("servers:\n  a: {{ command: x, tools: [{tool}] }}\n");
+        let imported = read("custom", "x.yaml", &text, Scope::User);
+        assert_eq!(imported.servers, [], "{tool}");
+        assert!(
+            imported.diagnostics[0].message.contains("`tools[0]`"),
+            "{tool}: {:?}",
+            imported.diagnostics
+        );
+    }
+}
