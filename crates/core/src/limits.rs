@@ -268,3 +268,24 @@ pub const DISCOVERIES_PARALLEL_MAX: usize = 64;
 pub const DISCOVERY_ATTEMPT_MS_DEFAULT: u64 = 90_000;
 /// Most servers whose rate buckets are remembered; full ones give way.
 pub const DISCOVERY_BUCKETS_MAX: usize = 10_000;
+/// Longest name of a tool.
+pub const TOOL_NAME_CHARS_MAX: usize = 256;
+/// How long a search waits for servers whose tools are not known yet.
+pub const SEARCH_WAIT_MS: u64 = 2_000;
+/// How long a server that could not be asked for its tools is left alone.
+pub const LIST_RETRY_MS: i64 = 30_000;
+/// Hits with less than this share of the best one's relevance are left out where no number of hits
+/// was asked for, in hundredths.
+pub const SEARCH_TRAILING_PERCENT: f32 = 20.0;
+/// Most tools that a not-found answer suggests.
+pub const NEAREST_TOOLS_MAX: usize = 5;
+/// Most names that a not-found answer lists; the rest is counted.
+pub const AVAILABLE_NAMES_MAX: usize = 20;
+/// How often the store is asked whether somebody settled an approval.
+pub const APPROVAL_POLL_MS: u64 = 2_000;
+/// How often the store is maintained.
+pub const MAINTENANCE_MS: u64 = 10 * 60 * 1_000;
+/// Most token buckets that are remembered.
+pub const BUCKETS_MAX: usize = 100_000;
+/// Most entries of one kind in the engine's cache.
+pub const ENGINE_CACHE_ENTRIES_MAX: usize = 20_000;

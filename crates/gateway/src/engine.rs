@@ -1,3 +1,190 @@
-//! The engine, where configuration, servers, store and catalog meet.
+//! The engine that every door uses: one catalog, one policy, one way to run a tool.
+//!
+//! A door authenticates, makes a [`Caller`](toolcrib_core::policy::Caller) and a request of [`ask`],
+//! and turns an answer of [`answer`] or an [`error::Error`] into whatever its clients speak. It
+//! decides nothing. A request takes one [`Snapshot`] and uses it to its end; the catalog behind it is
+//! rebuilt server by server and published without blocking a reader.
 
+pub mod answer;
+pub mod ask;
+mod asking;
+pub mod cache;
+pub mod clock;
+pub mod definition;
 pub mod discovery;
+pub mod error;
+mod find;
+mod missing;
+pub mod rack;
+pub mod snapshot;
+pub mod spelling;
+mod stock;
+pub mod supplier;
+pub mod upstream;
+
+use std::sync::{Arc, Mutex};
+
+use arc_swap::ArcSwap;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolcrib_config::load::Config;
+use toolcrib_core::Code;
+use toolcrib_core::policy::Caller;
+use toolcrib_store::Store;
+use toolcrib_store::approval::Mark;
+
+use answer::Reply;
+use ask::Execution;
+use asking::Asking;
+use cache::Cache;
+use clock::Clock;
+use error::{Error, Result};
+use snapshot::Snapshot;
+use stock::Terms;
+use upstream::Upstream;
+
+/// The engine. Shared behind an `Arc`.
+pub struct Engine {
+    snapshot: ArcSwap<Snapshot>,
+    publishing: Mutex<()>,
+    cache: ArcSwap<Cache>,
+    asking: Asking,
+    settled: Mutex<Option<Mark>>,
+    store: Store,
+    upstream: Arc<dyn Upstream>,
+    clock: Clock,
+    tasks: TaskTracker,
+    ending: CancellationToken,
+}
+
+impl Engine {
+    /// Opens the engine on a configuration. What is declared or was kept is in the catalog; nothing is
+    /// connected until it is needed.
+    pub async fn open(
+        config: Arc<Config>,
+        store: Store,
+        upstream: Arc<dyn Upstream>,
+        clock: Clock,
+    ) -> Result<Arc<Self>> {
+        let terms = Terms::new(Arc::clone(&config))?;
+        upstream.configure(&config);
+        let empty = Snapshot::new(0, Arc::clone(&config), Arc::default(), Vec::new());
+        let engine = Arc::new(Self {
+            snapshot: ArcSwap::from_pointee(empty),
+            publishing: Mutex::new(()),
+            cache: ArcSwap::from_pointee(Cache::new(&config)),
+            asking: Asking::default(),
+            settled: Mutex::new(None),
+            store,
+            upstream,
+            clock,
+            tasks: TaskTracker::new(),
+            ending: CancellationToken::new(),
+        });
+        engine.see_settlements().await;
+        let stocked = engine.stock(terms, None).await;
+        engine.put_in_place(stocked);
+        Ok(engine)
+    }
+
+    /// The catalog as it is now. A request takes it once and uses it to its end.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        self.snapshot.load_full()
+    }
+
+    /// The configuration in place.
+    pub fn config(&self) -> Arc<Config> {
+        Arc::clone(&self.snapshot.load().config)
+    }
+
+    /// Puts a configuration in place and drops what was kept in memory. What cannot be used changes
+    /// nothing.
+    pub async fn reload(&self, config: Arc<Config>) -> Result<()> {
+        let terms = Terms::new(Arc::clone(&config))?;
+        self.upstream.configure(&config);
+        self.asking.forgive();
+        let before = self.snapshot();
+        let stocked = self.stock(terms, Some(&before)).await;
+        self.cache.store(Arc::new(Cache::new(&config)));
+        self.put_in_place(stocked);
+        Ok(())
+    }
+
+    /// Runs a tool under policy.
+    pub async fn execute(self: &Arc<Self>, caller: &Caller, execution: Execution) -> Result<Reply> {
+        self.require_on()?;
+        let entry = self
+            .resolve(caller, &execution.server, &execution.tool)
+            .await?;
+        Err(
+            Error::new(Code::AuditUnavailable, "Nothing can be run yet.")
+                .of_tool(entry.tool.id.server(), entry.tool.id.tool()),
+        )
+    }
+
+    /// Ends what is under way and closes every connection.
+    pub async fn close(&self) {
+        self.ending.cancel();
+        self.tasks.close();
+        self.tasks.wait().await;
+        self.upstream.close().await;
+    }
+
+    /// Whether lists are kept in memory at all.
+    fn keeps(&self) -> bool {
+        let config = self.config();
+        let cache = config.settings.cache.as_ref();
+        cache.is_none_or(|cache| cache.enabled)
+    }
+
+    fn put_in_place(&self, stocked: Snapshot) {
+        let _one_at_a_time = self
+            .publishing
+            .lock()
+            .unwrap_or_else(std::sync::PoisonError::into_inner);
+        self.snapshot.store(Arc::new(stocked));
+    }
+
+    /// Judges lists again where somebody settled an approval, in whatever process.
+    async fn see_settlements(&self) {
+        let mark = match self.store.approval_mark().await {
+            Ok(mark) => mark,
+            Err(error) => {
+                tracing::warn!(%error, "whether approvals were settled cannot be read");
+                return;
+            }
+        };
+        let changed = {
+            let mut settled = self
+                .settled
+                .lock()
+                .unwrap_or_else(std::sync::PoisonError::into_inner);
+            let changed = *settled != Some(mark);
+            *settled = Some(mark);
+            changed
+        };
+        if changed {
+            self.rejudge().await;
+        }
+    }
+
+    /// The five tools stay listed while discovery is switched off; each says so.
+    fn require_on(&self) -> Result<()> {
+        if self.snapshot.load().config.settings.enabled.0 {
+            return Ok(());
+        }
+        Err(Error::new(
+            Code::ToolDisabled,
+            "Discovery is switched off in the configuration, so nothing is connected.",
+        )
+        .suggest("Set `enabled: true` in the configuration"))
+    }
+}
+
+impl std::fmt::Debug for Engine {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Engine")
+            .field("snapshot", &self.snapshot.load().number)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,461 @@
+//! What doors ask to find and look at tools. Every answer is filtered by the one policy.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolcrib_core::limits::{
+    SEARCH_ALTERNATIVES, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_TRAILING_PERCENT,
+    SEARCH_WAIT_MS,
+};
+use toolcrib_core::pattern::PatternList;
+use toolcrib_core::policy::{Caller, Grant, Principal, Visibility, visible};
+use toolcrib_core::search::{Filter, Hits};
+use toolcrib_core::{Code, ToolId};
+
+use super::Engine;
+use super::answer::{Details, Found, Hit, ServerRow, Servers, ToolPage};
+use super::ask::{Listing, Search};
+use super::asking::View;
+use super::error::{Error, Result};
+use super::rack::Rack;
+use super::snapshot::{Entry, Snapshot};
+use super::upstream::{Health, Standing};
+
+const SEARCH_WAIT: Duration = Duration::from_millis(SEARCH_WAIT_MS);
+
+impl Engine {
+    /// The servers that a caller may know of. Connects nothing.
+    pub async fn list_servers(self: &Arc<Self>, caller: &Caller) -> Result<Servers> {
+        self.require_on()?;
+        self.see_settlements().await;
+        let (snapshot, cache) = (self.snapshot(), self.cache.load_full());
+        let (rights, now_ms) = (rights(caller), self.clock.now_ms());
+        let rows = cache.get_server_list(&rights, now_ms).unwrap_or_else(|| {
+            let rows = snapshot.racks().filter_map(|rack| row(caller, rack));
+            let rows: Arc<[ServerRow]> = rows.collect();
+            cache.cache_server_list(&rights, Arc::clone(&rows), now_ms);
+            rows
+        });
+        let servers = rows.iter().cloned().map(|mut row| {
+            row.standing = self.standing(&row.name);
+            row
+        });
+        let servers: Vec<ServerRow> = servers.collect();
+        let pending = servers.iter().filter(|row| row.enabled && !row.known);
+        Ok(Servers {
+            pending_servers: pending.count(),
+            servers,
+        })
+    }
+
+    /// Finds tools for a wish. Servers whose tools are not known are asked, and waited for a little.
+    pub async fn search_tools(self: &Arc<Self>, caller: &Caller, search: Search) -> Result<Found> {
+        self.require_on()?;
+        if search.query.trim().is_empty() && search.pattern.is_none() {
+            return Err(Error::new(Code::ValidationError, "`query` is empty.")
+                .suggest("Say in a few words what is wanted"));
+        }
+        let pattern = pattern(search.pattern.as_deref())?;
+        self.see_settlements().await;
+        let server = match &search.server {
+            Some(server) => Some(self.named_rack(caller, server)?.supplier.name.to_string()),
+            None => None,
+        };
+        let view = self.view(server.as_deref(), SEARCH_WAIT).await;
+        self.store.count("search", 1, self.clock.now_ms());
+        Ok(search_in(
+            caller,
+            &search,
+            server.as_deref(),
+            &pattern,
+            view,
+        ))
+    }
+
+    /// The tools of one server.
+    pub async fn list_tools(
+        self: &Arc<Self>,
+        caller: &Caller,
+        listing: Listing,
+    ) -> Result<ToolPage> {
+        self.require_on()?;
+        let pattern = pattern(listing.pattern.as_deref())?;
+        self.see_settlements().await;
+        let rack = self.stocked_rack(caller, &listing.server).await?;
+        let mut page = ToolPage {
+            server: rack.supplier.name.to_string(),
+            tools: Vec::new(),
+            total: 0,
+            enabled_count: 0,
+            disabled_count: 0,
+            pending_count: 0,
+            next_cursor: None,
+            stale: self.wants_asking(&rack),
+        };
+        let mut listed = Vec::new();
+        for entry in rack.entries() {
+            let shown = match visible(caller, &entry.subject()) {
+                Visibility::Hidden => continue,
+                Visibility::Pending => {
+                    page.pending_count += 1;
+                    false
+                }
+                Visibility::Disabled => {
+                    page.disabled_count += 1;
+                    listing.include_disabled
+                }
+                Visibility::Shown => {
+                    page.enabled_count += 1;
+                    true
+                }
+            };
+            let id = &entry.tool.id;
+            if shown && pattern.matches(Some(id.server()), id.tool()) {
+                listed.push(Arc::clone(entry));
+            }
+        }
+        page.total = listed.len();
+        turn_to(&mut page, listed, &listing)?;
+        Ok(page)
+    }
+
+    /// One tool in full.
+    pub async fn tool_details(
+        self: &Arc<Self>,
+        caller: &Caller,
+        server: &str,
+        tool: &str,
+    ) -> Result<Details> {
+        self.require_on()?;
+        self.see_settlements().await;
+        let (cache, now_ms) = (self.cache.load_full(), self.clock.now_ms());
+        let entry = if let Some(entry) = cache.get_tool_details(server, tool, now_ms) {
+            entry
+        } else {
+            let entry = self.resolve(caller, server, tool).await?;
+            cache.cache_tool_details(server, tool, Arc::clone(&entry), now_ms);
+            entry
+        };
+        let visibility = visible(caller, &entry.subject());
+        match visibility {
+            Visibility::Hidden => Err(self.no_tool(caller, server, tool)),
+            Visibility::Pending => {
+                let id = &entry.tool.id;
+                Err(Error::new(
+                    Code::ApprovalRequired,
+                    "This tool is new or changed and waits for approval.",
+                )
+                .suggest(format!(
+                    "A person can approve it: `toolcrib approvals approve {id}`"
+                ))
+                .of_tool(id.server(), id.tool()))
+            }
+            Visibility::Shown | Visibility::Disabled => Ok(Details {
+                standing: self.standing(entry.tool.id.server()),
+                entry,
+                visibility,
+            }),
+        }
+    }
+
+    /// A tool by whatever spelling, whether or not the caller may run it; its server is asked first
+    /// where that is needed to know.
+    pub(super) async fn resolve(
+        self: &Arc<Self>,
+        caller: &Caller,
+        server: &str,
+        tool: &str,
+    ) -> Result<Arc<Entry>> {
+        let rack = self.stocked_rack(caller, server).await?;
+        if let Some(entry) = rack.find(tool) {
+            return Ok(Arc::clone(entry));
+        }
+        // Before it is said that there is no such tool, the list must be one that counts.
+        let name = Arc::clone(&rack.supplier.name);
+        if self.wants_asking(&rack)
+            && let Some(attempt) = self.ask(&rack.supplier, super::upstream::Wish::Fresh)
+        {
+            let _ = tokio::time::timeout(SEARCH_WAIT, super::asking::ended(attempt)).await;
+        }
+        let snapshot = self.snapshot();
+        let found = snapshot.rack(&name).and_then(|rack| rack.find(tool));
+        found
+            .cloned()
+            .ok_or_else(|| self.no_tool(caller, &name, tool))
+    }
+
+    /// The rack of a server after it was asked for its tools, where they were not known.
+    async fn stocked_rack(self: &Arc<Self>, caller: &Caller, server: &str) -> Result<Arc<Rack>> {
+        let rack = self.named_rack(caller, server)?;
+        let name = Arc::clone(&rack.supplier.name);
+        if !rack.supplier.enabled {
+            return Err(Error::new(
+                Code::ToolDisabled,
+                format!("The server {name} is switched off."),
+            )
+            .suggest("Choose another server, or have it enabled in the configuration")
+            .of_server(&name));
+        }
+        let patience = Duration::from_millis(rack.supplier.start_timeout_ms);
+        let view = self.view(Some(&name), patience).await;
+        let rack = view.snapshot.rack(&name).cloned().unwrap_or(rack);
+        if rack.is_known() {
+            return Ok(rack);
+        }
+        Err(self.unreachable(&name))
+    }
+
+    fn unreachable(&self, server: &str) -> Box<Error> {
+        let failed = self.asking.failure(server);
+        let (code, why) = match &failed {
+            Some(failed) => (failed.error.code(), failed.error.to_string()),
+            None => (
+                Code::ServerConnectionError,
+                "it has not said yet which tools it has".to_owned(),
+            ),
+        };
+        Error::new(
+            code,
+            format!("The server {server} could not be asked for its tools: {why}."),
+        )
+        .suggest("Try again in a moment; `toolcrib status` shows how things stand")
+        .of_server(server)
+    }
+
+    /// How things stand with a server, as connections and attempts say.
+    pub(super) fn standing(&self, server: &str) -> Standing {
+        let standing = self.upstream.standing(server);
+        match self.asking.failure(server) {
+            Some(failed) if standing.health == Health::Disconnected => Standing {
+                health: Health::Error,
+                reason: Some(failed.error.to_string()),
+                since_ms: Some(failed.at_ms),
+                ..standing
+            },
+            _ => standing,
+        }
+    }
+
+    fn named_rack(&self, caller: &Caller, server: &str) -> Result<Arc<Rack>> {
+        let snapshot = self.snapshot();
+        let rack = snapshot.rack(server);
+        rack.filter(|rack| is_known_to(caller, rack))
+            .cloned()
+            .ok_or_else(|| self.no_server(caller, server))
+    }
+}
+
+/// What callers that see the same tools have in common.
+fn rights(caller: &Caller) -> String {
+    let anonymous = caller.principal == Principal::Anonymous;
+    let mut grants: Vec<&str> = caller.scopes.iter().map(Grant::as_str).collect();
+    grants.sort_unstable();
+    format!("{anonymous} {}", grants.join(" "))
+}
+
+/// Whether a caller may know of a server: of one whose tools are all hidden from it, it may not.
+pub(super) fn is_known_to(caller: &Caller, rack: &Rack) -> bool {
+    let hidden = |entry: &Arc<Entry>| visible(caller, &entry.subject()) == Visibility::Hidden;
+    caller.principal != Principal::Anonymous
+        && (rack.entries().is_empty() || !rack.entries().iter().all(hidden))
+}
+
+fn row(caller: &Caller, rack: &Rack) -> Option<ServerRow> {
+    if !is_known_to(caller, rack) {
+        return None;
+    }
+    let (mut all, mut enabled, mut pending) = (0, 0, 0);
+    for entry in rack.entries() {
+        let seen = visible(caller, &entry.subject());
+        all += usize::from(seen != Visibility::Hidden);
+        enabled += usize::from(seen == Visibility::Shown);
+        pending += usize::from(seen == Visibility::Pending);
+    }
+    let supplier = &rack.supplier;
+    Some(ServerRow {
+        name: supplier.name.to_string(),
+        kind: supplier.kind,
+        title: supplier.title.clone(),
+        description: supplier.description.clone(),
+        enabled: supplier.enabled,
+        known: rack.is_known(),
+        tool_count: all,
+        enabled_count: enabled,
+        pending_count: pending,
+        standing: Standing::default(),
+    })
+}
+
+fn pattern(text: Option<&str>) -> Result<PatternList> {
+    let patterns: Vec<&str> = text.into_iter().collect();
+    PatternList::new(&patterns).map_err(|error| {
+        Error::new(
+            Code::ValidationError,
+            format!("`pattern` cannot be used: {error}."),
+        )
+        .suggest("Write a glob such as *issue*, or /a regular expression/i")
+    })
+}
+
+/// Puts the page that is asked for into place.
+fn turn_to(page: &mut ToolPage, listed: Vec<Arc<Entry>>, listing: &Listing) -> Result<()> {
+    let start = match &listing.cursor {
+        None => 0,
+        Some(cursor) => {
+            let before = listed.iter().position(|e| e.tool.id.tool() == cursor);
+            let before = before.ok_or_else(|| {
+                Error::new(
+                    Code::ValidationError,
+                    "`cursor` does not fit the list any more.",
+                )
+                .suggest("Begin again without a cursor")
+            })?;
+            before + 1
+        }
+    };
+    let count = listing.limit.unwrap_or(usize::MAX).max(1);
+    let more = listed.len().saturating_sub(start) > count;
+    page.tools = listed.into_iter().skip(start).take(count).collect();
+    page.next_cursor = match page.tools.last() {
+        Some(last) if more => Some(last.tool.id.tool().to_owned()),
+        _ => None,
+    };
+    Ok(())
+}
+
+fn search_in(
+    caller: &Caller,
+    search: &Search,
+    server: Option<&str>,
+    pattern: &PatternList,
+    view: View,
+) -> Found {
+    let snapshot = view.snapshot;
+    let shows = |entry: &Entry| match visible(caller, &entry.subject()) {
+        Visibility::Shown => true,
+        Visibility::Disabled => search.include_disabled,
+        Visibility::Pending | Visibility::Hidden => false,
+    };
+    let allow = |id: &ToolId| {
+        pattern.matches(Some(id.server()), id.tool())
+            && snapshot.entry(id).is_some_and(|entry| shows(entry))
+    };
+    let limit = search
+        .limit
+        .unwrap_or(SEARCH_LIMIT_DEFAULT)
+        .min(SEARCH_LIMIT_MAX);
+    let filter = Filter {
+        server,
+        allow: Some(&allow),
+        limit: Some(limit.max(SEARCH_ALTERNATIVES)),
+    };
+    let why = |id: &ToolId| {
+        if search.explain {
+            snapshot.index.explain(&search.query, &filter, id)
+        } else {
+            Vec::new()
+        }
+    };
+    let found = if search.query.trim().is_empty() {
+        all_matching(&snapshot, server, &allow)
+    } else {
+        snapshot.index.search(&search.query, &filter)
+    };
+    let total = found.total;
+    let hit = |id: &ToolId, relevance: f32| {
+        Some(Hit {
+            entry: Arc::clone(snapshot.entry(id)?),
+            relevance,
+            why: why(id),
+        })
+    };
+    let mut hits: Vec<Hit> = found
+        .hits
+        .iter()
+        .filter_map(|h| hit(&h.id, h.relevance))
+        .collect();
+    put_named_first(&mut hits, &snapshot, search, server, &allow);
+    let confidence = hits.first().map_or(0.0, |hit| hit.relevance);
+    #[expect(
+        clippy::cast_possible_truncation,
+        reason = "a share needs no more digits"
+    )]
+    let least = snapshot.config.settings.search.min_confidence as f32;
+    let alternatives = hits.iter().take(SEARCH_ALTERNATIVES).cloned().collect();
+    let least_relevance = confidence * SEARCH_TRAILING_PERCENT / 100.0;
+    hits.truncate(limit);
+    if search.limit.is_none() {
+        hits.retain(|hit| hit.relevance >= least_relevance);
+    }
+    Found {
+        total: total.max(hits.len()),
+        needs_selection: confidence < least,
+        confidence,
+        alternatives,
+        hits,
+        pending_servers: view.pending,
+        failed_servers: view.failed,
+        snapshot: Arc::clone(&snapshot),
+    }
+}
+
+/// Every tool that a pattern names, where no words say which is wanted more.
+fn all_matching(
+    snapshot: &Snapshot,
+    server: Option<&str>,
+    allow: &dyn Fn(&ToolId) -> bool,
+) -> Hits {
+    let racks = snapshot
+        .racks()
+        .filter(|rack| server.is_none_or(|name| *rack.supplier.name == *name));
+    let ids = racks.flat_map(|rack| rack.entries()).map(|e| &e.tool.id);
+    let hits: Vec<_> = ids
+        .filter(|id| allow(id))
+        .map(|id| toolcrib_core::search::Hit {
+            id: id.clone(),
+            score: 0.0,
+            relevance: 1.0,
+        })
+        .collect();
+    Hits {
+        total: hits.len(),
+        hits,
+    }
+}
+
+/// A query that is a tool's id, in whatever spelling, means that tool.
+fn put_named_first(
+    hits: &mut Vec<Hit>,
+    snapshot: &Snapshot,
+    search: &Search,
+    server: Option<&str>,
+    allow: &dyn Fn(&ToolId) -> bool,
+) {
+    let Some(id) = ToolId::parse(search.query.trim()) else {
+        return;
+    };
+    let rack = snapshot.rack(id.server());
+    let named = rack.and_then(|rack| rack.find(id.tool())).filter(|entry| {
+        let id = &entry.tool.id;
+        server.is_none_or(|name| name == id.server()) && allow(id)
+    });
+    let Some(named) = named else {
+        return;
+    };
+    let at = hits
+        .iter()
+        .position(|hit| hit.entry.tool.id == named.tool.id);
+    let mut hit = match at {
+        Some(at) => hits.remove(at),
+        None => Hit {
+            entry: Arc::clone(named),
+            relevance: 1.0,
+            why: vec!["the query is its id".to_owned()],
+        },
+    };
+    hit.relevance = 1.0;
+    if !search.explain {
+        hit.why.clear();
+    }
+    hits.insert(0, hit);
+}

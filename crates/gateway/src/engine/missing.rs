@@ -1,0 +1,100 @@
+//! What is not there: said with the names that are, so that the caller can go on.
+
+use std::sync::Arc;
+
+use toolcrib_core::limits::{AVAILABLE_NAMES_MAX, NEAREST_TOOLS_MAX};
+use toolcrib_core::nearest::nearest;
+use toolcrib_core::policy::{Caller, Visibility, visible};
+use toolcrib_core::search::Filter;
+use toolcrib_core::{Code, ToolId};
+
+use super::Engine;
+use super::error::{Error, Names};
+use super::find::is_known_to;
+use super::snapshot::{Entry, Snapshot};
+
+impl Engine {
+    /// There is no such server, or none that this caller may know of.
+    pub(super) fn no_server(&self, caller: &Caller, server: &str) -> Box<Error> {
+        let snapshot = self.snapshot();
+        let known = snapshot.racks().filter(|rack| is_known_to(caller, rack));
+        let names: Vec<&str> = known.map(|rack| &*rack.supplier.name).collect();
+        let near = nearest(server, names.iter().copied(), NEAREST_TOOLS_MAX);
+        let mut error = Error::new(
+            Code::ServerNotFound,
+            format!("There is no server {server}."),
+        )
+        .of_server(server);
+        error.suggestion = Some(match near.first() {
+            Some(_) => format!("Did you mean {}?", near.join(", ")),
+            None => "List the servers first".to_owned(),
+        });
+        error.more.available = Some(first(names.into_iter().map(str::to_owned).collect()));
+        error
+    }
+
+    /// There is no such tool, or none that this caller may know of.
+    pub(super) fn no_tool(&self, caller: &Caller, server: &str, tool: &str) -> Box<Error> {
+        let snapshot = self.snapshot();
+        let rack = snapshot.rack(server);
+        let shown = rack.map(|rack| {
+            let shows =
+                |entry: &&Arc<Entry>| visible(caller, &entry.subject()) == Visibility::Shown;
+            rack.entries().iter().filter(shows).collect::<Vec<_>>()
+        });
+        let shown = shown.unwrap_or_default();
+        let name = rack.map_or(server, |rack| &*rack.supplier.name);
+        let near = near_tools(&snapshot, caller, &shown, tool);
+        let mut error = Error::new(Code::ToolNotFound, format!("Tool not found: {name}:{tool}"))
+            .of_tool(name, tool);
+        error.suggestion = Some(if near.is_empty() {
+            "Search for the tool first; ids are written `server:tool`".to_owned()
+        } else {
+            let ids: Vec<String> = near.iter().map(|e| e.tool.id.to_string()).collect();
+            format!("Did you mean {}?", ids.join(", "))
+        });
+        error.more.nearest = near;
+        let names = shown.iter().map(|e| e.tool.id.tool().to_owned());
+        error.more.available = Some(first(names.collect()));
+        error
+    }
+}
+
+/// The tools that may have been meant: those of nearly the same name on the same server, then those
+/// that the words of the name find anywhere.
+fn near_tools(
+    snapshot: &Snapshot,
+    caller: &Caller,
+    shown: &[&Arc<Entry>],
+    tool: &str,
+) -> Vec<Arc<Entry>> {
+    let names = shown.iter().map(|e| e.tool.id.tool());
+    let near = nearest(tool, names, NEAREST_TOOLS_MAX);
+    let by_name = near.iter().filter_map(|name| {
+        let entry = shown.iter().find(|e| e.tool.id.tool() == *name)?;
+        Some(Arc::clone(entry))
+    });
+    let mut found: Vec<Arc<Entry>> = by_name.collect();
+    let allow = |id: &ToolId| {
+        let entry = snapshot.entry(id);
+        entry.is_some_and(|e| visible(caller, &e.subject()) == Visibility::Shown)
+    };
+    let filter = Filter {
+        server: None,
+        allow: Some(&allow),
+        limit: Some(NEAREST_TOOLS_MAX),
+    };
+    for hit in snapshot.index.search(tool, &filter).hits {
+        let known = found.iter().any(|e| e.tool.id == hit.id);
+        if found.len() < NEAREST_TOOLS_MAX && !known {
+            found.extend(snapshot.entry(&hit.id).cloned());
+        }
+    }
+    found
+}
+
+fn first(mut names: Vec<String>) -> Names {
+    let total = names.len();
+    names.truncate(AVAILABLE_NAMES_MAX);
+    Names { names, total }
+}

@@ -1,0 +1,179 @@
+//! What the engine needs from the other side: lists, calls and how things stand.
+//!
+//! MCP servers and REST APIs are both reached through this; the engine does not tell them apart.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde::Serialize;
+use serde_json::value::RawValue;
+use tokio::sync::broadcast;
+use tokio_util::sync::CancellationToken;
+use toolcrib_config::load::Config;
+use toolcrib_core::Tool;
+use toolcrib_core::policy::Permit;
+use toolcrib_core::rpc::Fault;
+use toolcrib_upstream::mcp::Failure;
+
+use super::discovery::DiscoveryError;
+
+/// Everything that can be listed and called.
+pub trait Upstream: Send + Sync + 'static {
+    /// Puts the servers of a configuration in the place of those before. What is as it was keeps its
+    /// connections; nothing is connected.
+    fn configure(&self, config: &Arc<Config>);
+
+    /// What a server said before about its tools, perhaps to an earlier process. Connects nothing.
+    fn kept<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Option<Listed>>;
+
+    /// Asks a server for its tools, connecting to it where needed.
+    fn list<'a>(
+        &'a self,
+        server: &'a str,
+        wish: Wish,
+    ) -> BoxFuture<'a, Result<Listed, DiscoveryError>>;
+
+    /// Makes one call. Dropping the future cancels the call and tells the server.
+    fn call(&self, permit: Permit, call: Call) -> BoxFuture<'_, Result<Box<RawValue>, CallError>>;
+
+    /// How things stand with a server.
+    fn standing(&self, server: &str) -> Standing;
+
+    /// What happens from now on.
+    fn changes(&self) -> broadcast::Receiver<Change>;
+
+    /// Closes every connection in good order.
+    fn close(&self) -> BoxFuture<'_, ()>;
+}
+
+/// Which list is wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wish {
+    /// One that was kept will do while it is fresh.
+    Fresh,
+    /// The server has to be asked: it says that its tools changed.
+    Anew,
+}
+
+/// A server's tools, and when it said so.
+#[derive(Debug)]
+pub struct Listed {
+    /// The tools.
+    pub list: List,
+    /// When the server said so, in milliseconds since the epoch.
+    pub at_ms: i64,
+    /// Whether that is longer ago than lists count as fresh.
+    pub stale: bool,
+}
+
+/// A server's tools as it defines them.
+#[derive(Debug)]
+pub enum List {
+    /// The items of `tools/list`, each as it was sent.
+    Definitions(Vec<Box<RawValue>>),
+    /// The operations of an API description, with a definition such as an MCP server would send.
+    Operations(Vec<(Tool, Box<RawValue>)>),
+}
+
+/// One call, as far as the permit does not say it already.
+pub struct Call {
+    /// Whose connection is used.
+    pub owner: Owner,
+    /// The arguments, as the caller wrote them.
+    pub arguments: Box<RawValue>,
+    /// Who gets progress and is asked what the server asks.
+    pub client: Option<Arc<dyn Client>>,
+    /// Cancels the call.
+    pub cancel: CancellationToken,
+    /// The trace this belongs to.
+    pub trace: Option<String>,
+}
+
+/// Whose connection a call uses: nobody else's calls go over it.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Owner {
+    /// All callers share it.
+    Shared,
+    /// One principal's.
+    Principal(String),
+    /// One session's.
+    Session(String),
+}
+
+/// The other end of a call, as far as a server may speak to it.
+pub trait Client: Send + Sync + std::fmt::Debug {
+    /// Answers a request of the server (elicitation, sampling, roots), or refuses it.
+    fn request<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Fault>>;
+
+    /// Hears something: progress, a log line. Must not block.
+    fn notify(&self, method: &str, params: Option<&RawValue>);
+
+    /// The capabilities that it declares, as the object that MCP calls `ClientCapabilities`.
+    fn capabilities(&self) -> Box<RawValue>;
+}
+
+/// Why a call has no result.
+#[derive(Debug, thiserror::Error)]
+pub enum CallError {
+    /// There was no answer.
+    #[error("{0}")]
+    Failed(#[from] Failure),
+    /// The server answered that it does not fulfil the request.
+    #[error("{0}")]
+    Refused(Fault),
+}
+
+/// Whether a server is there, in the words of document 001.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub enum Health {
+    /// There is a connection.
+    Connected,
+    /// There is none, and none is needed or was tried.
+    #[default]
+    Disconnected,
+    /// The last attempt failed.
+    Error,
+}
+
+/// Whether calls to a server are let through.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Breaker {
+    /// They are.
+    #[default]
+    Closed,
+    /// One is, to see whether the server has recovered.
+    HalfOpen,
+    /// None is.
+    Open,
+}
+
+/// How things stand with a server.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Standing {
+    /// Whether it is there.
+    #[serde(rename = "status")]
+    pub health: Health,
+    /// Whether calls are let through.
+    pub breaker: Breaker,
+    /// Why not, in words for people.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Since when, in milliseconds since the epoch.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since_ms: Option<i64>,
+}
+
+/// Something that happened to a server.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// It says that its tools changed.
+    Tools(String),
+    /// It was connected again after a connection was lost.
+    Reconnected(String),
+}
