@@ -44,6 +44,14 @@ const SUITES: &[Suite] = &[
         judge: judge::misc,
     },
     Suite {
+        file: "domain.jsonl",
+        judge: judge::domain,
+    },
+    Suite {
+        file: "category.jsonl",
+        judge: judge::category,
+    },
+    Suite {
         file: "policy-risk.jsonl",
         judge: judge::risk,
     },

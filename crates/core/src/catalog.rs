@@ -1,10 +1,15 @@
 //! What is kept behind the counter: tools, their ids, and the servers they belong to.
 
+pub mod inference;
+pub(crate) mod name;
+
 use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 use serde_json::Value;
+
+pub use inference::Inference;
 
 /// Names one tool of one server. Written `server:tool`; the server part never holds a `:`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]

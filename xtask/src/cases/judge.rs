@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use toolcrib_config::file::{ConfigFile, Shape};
 use toolcrib_config::reader::Format;
 use toolcrib_config::{Severity, Source, file};
+use toolcrib_core::catalog::Inference;
 use toolcrib_core::pattern;
 use toolcrib_core::pattern::rules::{DecidedBy, Rule, RuleSet, Strategy};
 use toolcrib_core::policy::risk;
@@ -199,6 +200,31 @@ pub(super) fn risk(row: &Value) -> Result<Judgement> {
         return Ok(Judgement::Right);
     }
     Ok(compare(wanted(row), &given))
+}
+
+/// `{server, tool}`, `{server}` or `{tool}`: what they are about.
+pub(super) fn domain(row: &Value) -> Result<Judgement> {
+    let known = Inference::default();
+    let (server, tool) = names(row)?;
+    let given = match row["area"].as_str() {
+        Some("primary_domain") => known.primary_domain(server).into(),
+        Some("sub_domain") => known.sub_domain(tool).into(),
+        _ => json!(known.domains(server, tool)),
+    };
+    Ok(compare(wanted(row), &given))
+}
+
+/// `{tool}`: what kind of act it is.
+pub(super) fn category(row: &Value) -> Result<Judgement> {
+    let (server, tool) = names(row)?;
+    let given = Inference::default().categories(server, tool);
+    Ok(compare(wanted(row), &json!(given)))
+}
+
+fn names(row: &Value) -> Result<(&str, &str)> {
+    let input = row["input"].as_object().context("a row without `input`")?;
+    let name = |field: &str| input.get(field).and_then(Value::as_str).unwrap_or_default();
+    Ok((name("server"), name("tool")))
 }
 
 #[cfg(test)]
