@@ -1,1 +1,3 @@
 //! Stand-in servers, fault injection and other test support.
+
+pub mod remote;

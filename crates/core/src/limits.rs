@@ -289,3 +289,46 @@ pub const MAINTENANCE_MS: u64 = 10 * 60 * 1_000;
 pub const BUCKETS_MAX: usize = 100_000;
 /// Most entries of one kind in the engine's cache.
 pub const ENGINE_CACHE_ENTRIES_MAX: usize = 20_000;
+/// Largest message that a server sends over HTTP: one body, or one event of a stream.
+pub const HTTP_MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Most of an HTTP refusal that is read for the sentence about it.
+pub const HTTP_REFUSAL_BYTES_MAX: usize = 64 * 1024;
+/// How long the text of an HTTP refusal is waited for.
+pub const HTTP_REFUSAL_MS_MAX: u64 = 5_000;
+/// Most characters of a server's text in a sentence of ours.
+pub const EXCERPT_CHARS_MAX: usize = 200;
+/// How long connecting to a remote server may take.
+pub const HTTP_CONNECT_MS_MAX: u64 = 10_000;
+/// How long an HTTP connection is kept for the next request.
+pub const HTTP_IDLE_MS_MAX: u64 = 90_000;
+/// Most HTTP connections to one host that are kept for the next request.
+pub const HTTP_IDLE_CONNECTIONS_PER_HOST_MAX: usize = 32;
+/// Most redirects, all within one origin, that one request follows.
+pub const HTTP_REDIRECTS_MAX: usize = 4;
+/// How long the answer to a request may take to begin, unless set for a server. Deadlines of calls are
+/// shorter; this one ends what nobody watches.
+pub const HTTP_ANSWER_BEGINS_MS_MAX: u64 = 900_000;
+/// How long a server may take to accept what wants no answer, or to open a stream.
+pub const HTTP_TOLD_MS_MAX: u64 = 30_000;
+/// How long messages wait for the notification before them to be accepted.
+pub const HTTP_TOLD_WAIT_MS_MAX: u64 = 2_000;
+/// How long ending a session may take.
+pub const HTTP_SESSION_END_MS_MAX: u64 = 2_000;
+/// Most requests to one server over HTTP that are under way on one connection.
+pub const HTTP_EXCHANGES_MAX: usize = 256;
+/// Most messages that wait in each direction of an HTTP connection.
+pub const HTTP_QUEUE_MAX: usize = 64;
+/// How long the end of a stream is waited for after its answer.
+pub const HTTP_LINGER_MS: u64 = 1_000;
+/// How long a stream that ended early is left before it is resumed, unless the server says.
+pub const HTTP_RESUME_MS_DEFAULT: u64 = 1_000;
+/// Shortest pause before a stream is resumed, whatever the server says.
+pub const HTTP_RESUME_MS_MIN: u64 = 50;
+/// Longest pause before a stream is resumed, whatever the server says.
+pub const HTTP_RESUME_MS_MAX: u64 = 60_000;
+/// How often in a row resuming a stream may fail.
+pub const HTTP_RESUME_FAILURES_MAX: u32 = 5;
+/// Longest `Retry-After` that is believed.
+pub const RETRY_AFTER_MS_MAX: u64 = 60 * 60 * 1_000;
+/// How long the older HTTP transport may take to say where messages go.
+pub const SSE_ENDPOINT_MS_MAX: u64 = 30_000;

@@ -1,0 +1,9 @@
+//! Upstream servers from the outside: stand-ins and faults over real sockets and processes.
+#![expect(
+    clippy::unwrap_used,
+    reason = "a test that cannot go on should stop there"
+)]
+
+mod remote;
+mod remote_faults;
+mod remote_sse;
