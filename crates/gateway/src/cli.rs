@@ -27,6 +27,7 @@ pub mod config;
 pub mod demo;
 pub mod export;
 pub mod import;
+pub mod infer;
 pub mod keys;
 mod memory;
 pub mod rules;
@@ -125,6 +126,8 @@ pub enum Direct {
     Audit(audit::Audit),
     /// Make, list and revoke API keys
     Keys(keys::Keys),
+    /// Show the domains and categories that the names of a server and a tool mean
+    Infer(infer::Infer),
     /// Play the first minute on a home directory of its own; nothing of yours is touched
     Demo(demo::Demo),
 }
@@ -244,6 +247,7 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Approve(command) => command.run(context),
         Direct::Audit(command) => command.run(context),
         Direct::Keys(command) => command.run(context),
+        Direct::Infer(command) => command.run(context),
     }
 }
 

@@ -63,3 +63,19 @@ fn explain_without_rules_says_that_everything_is_enabled() {
     let said = Home::new().run(&["rules", "explain", "a:b"]);
     assert!(said.out.starts_with("✓ a:b is enabled"), "{}", said.out);
 }
+
+#[test]
+fn names_tell_domains_and_categories_and_a_user_adds_words() {
+    let home = Home::new();
+    let said = home.run(&["infer", "modelcontextprotocol/github", "list_issues"]);
+    assert_eq!(
+        said.out,
+        "Domains:    github, github.issues\nCategories: crud.read\n"
+    );
+    home.configure("capabilities: {domains: {acme: crm}, categories: {frobnicate: transform}}\n");
+    let json = home
+        .run(&["infer", "acme", "frobnicate_lead", "--json"])
+        .json();
+    assert_eq!(json["domains"], serde_json::json!(["crm", "crm.leads"]));
+    assert_eq!(json["categories"], serde_json::json!(["transform"]));
+}
