@@ -332,3 +332,25 @@ pub const HTTP_RESUME_FAILURES_MAX: u32 = 5;
 pub const RETRY_AFTER_MS_MAX: u64 = 60 * 60 * 1_000;
 /// How long the older HTTP transport may take to say where messages go.
 pub const SSE_ENDPOINT_MS_MAX: u64 = 30_000;
+/// Largest message that is read from an MCP server.
+pub const MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Most messages that wait in each direction of a link to a server.
+pub const LINK_MESSAGES_MAX: usize = 64;
+/// Most requests under way over one connection to a server.
+pub const PEER_REQUESTS_MAX: usize = 256;
+/// Most requests of one server that wait for their client.
+pub const CLIENT_REQUESTS_MAX: usize = 16;
+/// Most lines of a child's standard error that are kept.
+pub const STDERR_LINES_MAX: usize = 12;
+/// Longest line of a child's standard error that is kept whole.
+pub const STDERR_LINE_BYTES_MAX: usize = 500;
+/// How long a child may take to end by itself once its input is closed.
+pub const CHILD_CLOSE_GRACE_MS: u64 = 500;
+/// How long a child may take to end after SIGTERM.
+pub const CHILD_TERM_GRACE_MS: u64 = 1_000;
+/// How long the rest of an ended child's output is waited for.
+pub const CHILD_DRAIN_MS: u64 = 500;
+/// How long starting a server and the first exchange may take unless configured.
+pub const START_TIMEOUT_MS_DEFAULT: u64 = 60_000;
+/// How long an unused connection stays open unless configured.
+pub const IDLE_CLOSE_MS_DEFAULT: u64 = 5 * 60 * 1_000;

@@ -6,5 +6,10 @@ use std::process::ExitCode;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    toolcrib::cli::main(std::env::args_os().collect())
+    let args: Vec<_> = std::env::args_os().collect();
+    // The same program stands between Toolcrib and each server that it starts.
+    if let Some(code) = toolcrib_upstream::mcp::launcher::run_if_launcher(&args) {
+        return code;
+    }
+    toolcrib::cli::main(args)
 }

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use toolcrib_core::rpc::Fault;
+
 /// Why a request got no answer, or a connection came to its end.
 ///
 /// Texts are for people: one sentence each, no secret, bounded. What came from the server is an
@@ -97,6 +99,27 @@ impl Failure {
             | Failure::Exited { .. }
             | Failure::SessionLost => true,
             _ => false,
+        }
+    }
+}
+
+/// Why a request was not fulfilled: the server said so, or it never got there or back.
+#[derive(Clone, Debug, thiserror::Error)]
+pub enum CallError {
+    /// The server's own words.
+    #[error("{0}")]
+    Fault(Fault),
+    /// There was no answer.
+    #[error("{0}")]
+    Failure(#[from] Failure),
+}
+
+impl CallError {
+    /// Why there was no answer, where there was none.
+    pub fn failure(&self) -> Option<&Failure> {
+        match self {
+            CallError::Failure(failure) => Some(failure),
+            CallError::Fault(_) => None,
         }
     }
 }

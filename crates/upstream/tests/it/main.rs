@@ -4,6 +4,8 @@
     reason = "a test that cannot go on should stop there"
 )]
 
+mod fixture;
 mod remote;
 mod remote_faults;
 mod remote_sse;
+mod stdio;
