@@ -354,3 +354,15 @@ pub const CHILD_DRAIN_MS: u64 = 500;
 pub const START_TIMEOUT_MS_DEFAULT: u64 = 60_000;
 /// How long an unused connection stays open unless configured.
 pub const IDLE_CLOSE_MS_DEFAULT: u64 = 5 * 60 * 1_000;
+/// How many entries of the registry one page is asked to hold.
+pub const REGISTRY_PAGE_ENTRIES: usize = 100;
+/// Most pages of one answer of the registry.
+pub const REGISTRY_PAGES_MAX: usize = 30;
+/// Most entries of one answer of the registry that are kept.
+pub const REGISTRY_ENTRIES_MAX: usize = 2_000;
+/// Largest page of the registry that is read.
+pub const REGISTRY_PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// How long one page of the registry may take.
+pub const REGISTRY_TIMEOUT_MS: u64 = 20_000;
+/// Longest name of a server in the registry.
+pub const REGISTRY_NAME_CHARS_MAX: usize = 200;

@@ -4,3 +4,4 @@
 //! text, so that fields nobody here knows come out as they went in, and one bad tool costs that tool.
 
 pub mod mcp;
+pub mod registry;
