@@ -93,7 +93,7 @@ impl Registry {
     }
 
     /// Adds an entry: its `server.json` and its standing.
-    pub fn publish(&self, server: Value, status: &str) {
+    pub fn publish(&self, server: &Value, status: &str) {
         let entry = json!({ "server": server, "_meta": { OFFICIAL: { "status": status, "isLatest": true } } });
         self.state
             .entries

@@ -73,8 +73,8 @@ pub(super) struct Package {
     pub(super) transport: Transport,
     #[serde(default)]
     pub(super) runtime_arguments: Vec<Argument>,
-    #[serde(default)]
-    pub(super) package_arguments: Vec<Argument>,
+    #[serde(default, rename = "packageArguments")]
+    pub(super) arguments: Vec<Argument>,
     #[serde(default)]
     pub(super) environment_variables: Vec<KeyValue>,
 }

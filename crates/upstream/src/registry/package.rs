@@ -31,7 +31,7 @@ pub(super) fn offer(package: &Package, prefix: &str, label: &str) -> Result<Offe
     usual_place(package)?;
     let mut collector = Collector::new(prefix);
     let runtime = arguments(&package.runtime_arguments, &mut collector);
-    let own = arguments(&package.package_arguments, &mut collector);
+    let own = arguments(&package.arguments, &mut collector);
     let mut env = Vec::new();
     for variable in &package.environment_variables {
         let name = checked(&variable.name, "variable")?;
