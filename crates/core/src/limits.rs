@@ -289,8 +289,6 @@ pub const MAINTENANCE_MS: u64 = 10 * 60 * 1_000;
 pub const BUCKETS_MAX: usize = 100_000;
 /// Most entries of one kind in the engine's cache.
 pub const ENGINE_CACHE_ENTRIES_MAX: usize = 20_000;
-/// Largest message that a server sends over HTTP: one body, or one event of a stream.
-pub const HTTP_MESSAGE_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most of an HTTP refusal that is read for the sentence about it.
 pub const HTTP_REFUSAL_BYTES_MAX: usize = 64 * 1024;
 /// How long the text of an HTTP refusal is waited for.
@@ -314,10 +312,6 @@ pub const HTTP_TOLD_MS_MAX: u64 = 30_000;
 pub const HTTP_TOLD_WAIT_MS_MAX: u64 = 2_000;
 /// How long ending a session may take.
 pub const HTTP_SESSION_END_MS_MAX: u64 = 2_000;
-/// Most requests to one server over HTTP that are under way on one connection.
-pub const HTTP_EXCHANGES_MAX: usize = 256;
-/// Most messages that wait in each direction of an HTTP connection.
-pub const HTTP_QUEUE_MAX: usize = 64;
 /// How long the end of a stream is waited for after its answer.
 pub const HTTP_LINGER_MS: u64 = 1_000;
 /// How long a stream that ended early is left before it is resumed, unless the server says.
@@ -330,6 +324,24 @@ pub const HTTP_RESUME_MS_MAX: u64 = 60_000;
 pub const HTTP_RESUME_FAILURES_MAX: u32 = 5;
 /// Longest `Retry-After` that is believed.
 pub const RETRY_AFTER_MS_MAX: u64 = 60 * 60 * 1_000;
+/// How often one request is sent again because other credentials came to hand after a refusal.
+pub const HTTP_REFUSALS_MAX: u32 = 2;
+/// How long before its end a token is renewed.
+pub const TOKEN_RENEWED_BEFORE_S: u64 = 60;
+/// How long a token is used before the store is asked for it again.
+pub const TOKEN_RECHECK_MS: u64 = 5_000;
+/// How long a person may take to log in.
+pub const LOGIN_MS_MAX: u64 = 5 * 60 * 1_000;
+/// Largest head of the request that brings a browser back after a login.
+pub const LOGIN_REQUEST_BYTES_MAX: usize = 16 * 1024;
+/// Most requests that are looked at while a login waits for its browser.
+pub const LOGIN_REQUESTS_MAX: usize = 64;
+/// Shortest pause between two questions whether a login on another device is done.
+pub const DEVICE_POLL_S_MIN: u64 = 1;
+/// Longest pause between two questions whether a login on another device is done.
+pub const DEVICE_POLL_S_MAX: u64 = 60;
+/// How long one request to an authorization server may take.
+pub const AUTHORIZATION_SERVER_MS_MAX: u64 = 30_000;
 /// How long the older HTTP transport may take to say where messages go.
 pub const SSE_ENDPOINT_MS_MAX: u64 = 30_000;
 /// Largest message that is read from an MCP server.

@@ -16,6 +16,7 @@ pub mod http;
 pub mod launcher;
 mod lines;
 pub mod link;
+pub mod oauth;
 pub mod object;
 pub mod peer;
 pub mod process;

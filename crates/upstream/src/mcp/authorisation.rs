@@ -16,8 +16,8 @@ pub trait Authorisation: Send + Sync + fmt::Debug {
     /// The headers that go with the next request.
     fn headers(&self) -> BoxFuture<'_, Result<SecretHeaders, Failure>>;
 
-    /// The server refused the request. `Ok`: other credentials are at hand, and the request goes out once
-    /// more. `Err`: what a person must do, as the end of a sentence.
+    /// The server refused the request. `Ok`: other credentials are at hand, and the request goes out
+    /// again, though not often. `Err`: what a person must do, as the end of a sentence.
     fn refused<'a>(&'a self, refusal: &'a Refusal) -> BoxFuture<'a, Result<(), String>>;
 }
 
@@ -30,8 +30,8 @@ pub struct Refusal {
     pub challenge: Option<String>,
     /// What was sent in `Authorization`.
     pub sent: Option<Secret>,
-    /// Whether this is the second refusal of the same request.
-    pub again: bool,
+    /// How often the same request was refused before.
+    pub before: u32,
 }
 
 impl Refusal {

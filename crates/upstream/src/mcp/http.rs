@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -16,15 +16,15 @@ use tokio::task::{AbortHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolcrib_core::limits::{
-    HTTP_ANSWER_BEGINS_MS_MAX, HTTP_EXCHANGES_MAX, HTTP_QUEUE_MAX, HTTP_SESSION_END_MS_MAX,
-    HTTP_TOLD_MS_MAX, HTTP_TOLD_WAIT_MS_MAX,
+    HTTP_ANSWER_BEGINS_MS_MAX, HTTP_SESSION_END_MS_MAX, HTTP_TOLD_MS_MAX, HTTP_TOLD_WAIT_MS_MAX,
+    LINK_MESSAGES_MAX, PEER_REQUESTS_MAX,
 };
 use toolcrib_core::rpc::Id;
 use url::Url;
 
-use super::Failure;
 use super::authorisation::Authorisation;
 use super::link::{Incoming, Kind, Link, Outgoing};
+use super::{Failure, lock};
 
 mod answer;
 mod events;
@@ -82,8 +82,8 @@ impl fmt::Debug for Remote {
 
 /// Opens a way to a server over Streamable HTTP. Nothing is sent before the first message.
 pub fn open(client: &Client, remote: Remote, tasks: &TaskTracker) -> Link {
-    let (outgoing, queue) = mpsc::channel(HTTP_QUEUE_MAX);
-    let (sender, incoming) = mpsc::channel(HTTP_QUEUE_MAX);
+    let (outgoing, queue) = mpsc::channel(LINK_MESSAGES_MAX);
+    let (sender, incoming) = mpsc::channel(LINK_MESSAGES_MAX);
     let close = CancellationToken::new();
     let way = Arc::new(Way {
         client: client.clone(),
@@ -162,7 +162,7 @@ impl Dispatcher {
         let way = Arc::clone(&self.way);
         way.note_version(&message);
         match message.kind.clone() {
-            Kind::Request(id) if self.running.len() >= HTTP_EXCHANGES_MAX => {
+            Kind::Request(id) if self.running.len() >= PEER_REQUESTS_MAX => {
                 let failure = Failure::Overloaded;
                 let _ = way.incoming.send(Incoming::Failed { id, failure }).await;
             }
@@ -217,8 +217,8 @@ impl Dispatcher {
 }
 
 impl Way {
-    fn state(&self) -> std::sync::MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, State> {
+        lock(&self.state)
     }
 
     fn session(&self) -> Option<HeaderValue> {

@@ -13,7 +13,7 @@ use tokio::task::{AbortHandle, JoinHandle, JoinSet};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolcrib_core::limits::{
-    HTTP_EXCHANGES_MAX, HTTP_MESSAGE_BYTES_MAX, HTTP_QUEUE_MAX, HTTP_TOLD_WAIT_MS_MAX,
+    HTTP_TOLD_WAIT_MS_MAX, LINK_MESSAGES_MAX, MESSAGE_BYTES_MAX, PEER_REQUESTS_MAX,
     SSE_ENDPOINT_MS_MAX,
 };
 use toolcrib_core::rpc::{self, Id};
@@ -29,8 +29,8 @@ use super::link::{Incoming, Kind, Link, Outgoing};
 /// Opens a way to a server over HTTP with a stream of events. It connects at once; messages wait until
 /// the server has said where they go.
 pub fn open(client: &Client, remote: Remote, tasks: &TaskTracker) -> Link {
-    let (outgoing, queue) = mpsc::channel(HTTP_QUEUE_MAX);
-    let (incoming, receiver) = mpsc::channel(HTTP_QUEUE_MAX);
+    let (outgoing, queue) = mpsc::channel(LINK_MESSAGES_MAX);
+    let (incoming, receiver) = mpsc::channel(LINK_MESSAGES_MAX);
     let close = CancellationToken::new();
     let way = Arc::new(Way {
         client: client.clone(),
@@ -123,7 +123,7 @@ impl Exchanges {
             }
         };
         if let Some(id) = &id
-            && self.running.len() >= HTTP_EXCHANGES_MAX
+            && self.running.len() >= PEER_REQUESTS_MAX
         {
             let failure = Failure::Overloaded;
             let _ = way
@@ -161,7 +161,7 @@ impl Way {
             Ok(response) => response,
             Err(failure) => return failure,
         };
-        let mut decoder = Decoder::new(HTTP_MESSAGE_BYTES_MAX);
+        let mut decoder = Decoder::new(MESSAGE_BYTES_MAX);
         loop {
             let chunk = match response.chunk().await {
                 Ok(Some(chunk)) => chunk,
@@ -169,7 +169,7 @@ impl Way {
                 Err(error) => return Failure::Broken(cause(error)),
             };
             let Ok(events) = decoder.feed(&chunk) else {
-                return Failure::TooLarge(HTTP_MESSAGE_BYTES_MAX);
+                return Failure::TooLarge(MESSAGE_BYTES_MAX);
             };
             for event in events {
                 if event.kind == "endpoint" {

@@ -7,5 +7,6 @@
 mod fixture;
 mod remote;
 mod remote_faults;
+mod remote_oauth;
 mod remote_sse;
 mod stdio;

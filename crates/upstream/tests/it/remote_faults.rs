@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use toolcrib_core::limits::HTTP_MESSAGE_BYTES_MAX;
+use toolcrib_core::limits::MESSAGE_BYTES_MAX;
 use toolcrib_testkit::remote::{Fault, Remote as StandIn, Settings};
 use toolcrib_upstream::mcp::Failure;
 use toolcrib_upstream::mcp::credential::Credentials;
@@ -168,16 +168,13 @@ async fn what_is_too_large_is_not_read() {
     for events in [false, true] {
         let settings = Settings {
             events,
-            fault: Some(Fault::Giant(HTTP_MESSAGE_BYTES_MAX)),
+            fault: Some(Fault::Giant(MESSAGE_BYTES_MAX)),
             ..Settings::default()
         };
         let stand_in = StandIn::start(settings).await.unwrap();
         let mut talk = Talk::http(&stand_in);
         talk.ask(1, "tools/list").await;
-        assert_eq!(
-            talk.failure().await,
-            Failure::TooLarge(HTTP_MESSAGE_BYTES_MAX)
-        );
+        assert_eq!(talk.failure().await, Failure::TooLarge(MESSAGE_BYTES_MAX));
     }
 }
 

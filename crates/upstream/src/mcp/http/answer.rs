@@ -9,7 +9,7 @@ use jiff::fmt::rfc2822;
 use reqwest::Response;
 use serde_json::value::RawValue;
 use toolcrib_core::limits::{
-    EXCERPT_CHARS_MAX, HTTP_MESSAGE_BYTES_MAX, HTTP_REFUSAL_BYTES_MAX, HTTP_REFUSAL_MS_MAX,
+    EXCERPT_CHARS_MAX, HTTP_REFUSAL_BYTES_MAX, HTTP_REFUSAL_MS_MAX, MESSAGE_BYTES_MAX,
     RETRY_AFTER_MS_MAX,
 };
 use toolcrib_core::rpc::{self, Id, Message};
@@ -49,8 +49,8 @@ pub(crate) async fn body(mut response: Response) -> Result<Vec<u8>, Failure> {
     loop {
         match response.chunk().await {
             Ok(None) => return Ok(body),
-            Ok(Some(chunk)) if body.len() + chunk.len() > HTTP_MESSAGE_BYTES_MAX => {
-                return Err(Failure::TooLarge(HTTP_MESSAGE_BYTES_MAX));
+            Ok(Some(chunk)) if body.len() + chunk.len() > MESSAGE_BYTES_MAX => {
+                return Err(Failure::TooLarge(MESSAGE_BYTES_MAX));
             }
             Ok(Some(chunk)) => body.extend_from_slice(&chunk),
             Err(error) => return Err(Failure::Broken(cause(error))),

@@ -10,6 +10,7 @@ use reqwest::Response;
 use reqwest::redirect::{Attempt, Policy};
 use toolcrib_core::limits::{
     HTTP_CONNECT_MS_MAX, HTTP_IDLE_CONNECTIONS_PER_HOST_MAX, HTTP_IDLE_MS_MAX, HTTP_REDIRECTS_MAX,
+    HTTP_REFUSALS_MAX,
 };
 use toolcrib_core::secret::Secret;
 use url::Url;
@@ -76,14 +77,14 @@ pub(crate) struct Reply {
     pub(crate) secrets: Vec<Secret>,
 }
 
-/// Sends a request with the server's headers and credentials; once more where other credentials are at
-/// hand after a refusal.
+/// Sends a request with the server's headers and credentials; again where other credentials are at hand
+/// after a refusal.
 pub(crate) async fn send(
     client: &Client,
     remote: &Remote,
     draft: &Draft<'_>,
 ) -> Result<Reply, Failure> {
-    let mut again = false;
+    let mut before = 0;
     loop {
         let credentials = if draft.url.origin() == remote.url.origin() {
             remote.authorisation.headers().await?
@@ -106,10 +107,10 @@ pub(crate) async fn send(
             status: status.as_u16(),
             challenge: (!challenges.is_empty()).then(|| challenges.join(", ")),
             sent: sent.map(|(_, value)| value.clone()),
-            again,
+            before,
         };
         match remote.authorisation.refused(&refusal).await {
-            Ok(()) if !again => again = true,
+            Ok(()) if before < HTTP_REFUSALS_MAX => before += 1,
             Ok(()) => return Err(unauthorised(reply, "try again later").await),
             Err(remedy) => return Err(unauthorised(reply, &remedy).await),
         }

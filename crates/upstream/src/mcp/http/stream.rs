@@ -6,8 +6,8 @@ use http::header::HeaderName;
 use http::{HeaderValue, Method, StatusCode};
 use reqwest::Response;
 use toolcrib_core::limits::{
-    HTTP_LINGER_MS, HTTP_MESSAGE_BYTES_MAX, HTTP_RESUME_FAILURES_MAX, HTTP_RESUME_MS_DEFAULT,
-    HTTP_RESUME_MS_MAX, HTTP_RESUME_MS_MIN, HTTP_TOLD_MS_MAX,
+    HTTP_LINGER_MS, HTTP_RESUME_FAILURES_MAX, HTTP_RESUME_MS_DEFAULT, HTTP_RESUME_MS_MAX,
+    HTTP_RESUME_MS_MIN, HTTP_TOLD_MS_MAX, MESSAGE_BYTES_MAX,
 };
 use toolcrib_core::rpc::{self, Id, Message};
 
@@ -40,7 +40,7 @@ impl Way {
         id: &Id,
         resumable: bool,
     ) -> Result<(), Failure> {
-        let mut decoder = Decoder::new(HTTP_MESSAGE_BYTES_MAX);
+        let mut decoder = Decoder::new(MESSAGE_BYTES_MAX);
         let mut response = Some(first);
         let mut failures = 0;
         let mut why = String::new();
@@ -48,7 +48,7 @@ impl Way {
             if let Some(response) = response.take() {
                 match self.read(response, &mut decoder, Some(id)).await {
                     End::Answered | End::Unheard => return Ok(()),
-                    End::TooLarge => return Err(Failure::TooLarge(HTTP_MESSAGE_BYTES_MAX)),
+                    End::TooLarge => return Err(Failure::TooLarge(MESSAGE_BYTES_MAX)),
                     End::Ended(reason) => why = reason,
                 }
             }
@@ -83,7 +83,7 @@ impl Way {
 
     /// Reads the stream on which the server speaks unasked, until the server has none or the way closes.
     pub(super) async fn listen(&self) {
-        let mut decoder = Decoder::new(HTTP_MESSAGE_BYTES_MAX);
+        let mut decoder = Decoder::new(MESSAGE_BYTES_MAX);
         let mut failures = 0;
         while failures < HTTP_RESUME_FAILURES_MAX {
             match self.open_stream(decoder.last_id()).await {
