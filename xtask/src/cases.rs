@@ -52,6 +52,18 @@ const SUITES: &[Suite] = &[
         judge: judge::category,
     },
     Suite {
+        file: "schema_to_typeexpr.jsonl",
+        judge: judge::schema_to_type,
+    },
+    Suite {
+        file: "infer_type_from_value.jsonl",
+        judge: judge::value_to_type,
+    },
+    Suite {
+        file: "rtfs_text.jsonl",
+        judge: judge::rtfs_text,
+    },
+    Suite {
         file: "policy-risk.jsonl",
         judge: judge::risk,
     },

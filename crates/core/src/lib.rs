@@ -12,6 +12,7 @@ pub mod pattern;
 pub mod policy;
 pub mod retry;
 pub mod rpc;
+pub mod rtfs;
 pub mod schema;
 pub mod search;
 pub mod secret;

@@ -378,3 +378,9 @@ pub const REGISTRY_PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const REGISTRY_TIMEOUT_MS: u64 = 20_000;
 /// Longest name of a server in the registry.
 pub const REGISTRY_NAME_CHARS_MAX: usize = 200;
+/// Deepest nesting of a type or of a form in RTFS text.
+pub const RTFS_DEPTH_MAX: usize = 64;
+/// Most parts of a schema that one type is made from.
+pub const RTFS_NODES_MAX: usize = 20_000;
+/// Largest RTFS text that is read.
+pub const RTFS_TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;

@@ -30,6 +30,7 @@ pub mod import;
 pub mod infer;
 pub mod keys;
 mod memory;
+pub mod rtfs;
 pub mod rules;
 mod running;
 pub mod search;
@@ -128,6 +129,10 @@ pub enum Direct {
     Keys(keys::Keys),
     /// Show the domains and categories that the names of a server and a tool mean
     Infer(infer::Infer),
+    /// Write the type of a JSON Schema
+    Types(rtfs::Types),
+    /// Check RTFS files
+    Rtfs(rtfs::Rtfs),
     /// Play the first minute on a home directory of its own; nothing of yours is touched
     Demo(demo::Demo),
 }
@@ -248,6 +253,8 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Audit(command) => command.run(context),
         Direct::Keys(command) => command.run(context),
         Direct::Infer(command) => command.run(context),
+        Direct::Types(command) => command.run(context),
+        Direct::Rtfs(command) => command.run(context),
     }
 }
 

@@ -10,6 +10,8 @@ use toolcrib_core::catalog::Inference;
 use toolcrib_core::pattern;
 use toolcrib_core::pattern::rules::{DecidedBy, Rule, RuleSet, Strategy};
 use toolcrib_core::policy::risk;
+use toolcrib_core::rtfs::grammar::type_of_text;
+use toolcrib_core::rtfs::{self, Dialect};
 
 use super::Judgement;
 
@@ -225,6 +227,39 @@ fn names(row: &Value) -> Result<(&str, &str)> {
     let input = row["input"].as_object().context("a row without `input`")?;
     let name = |field: &str| input.get(field).and_then(Value::as_str).unwrap_or_default();
     Ok((name("server"), name("tool")))
+}
+
+/// A schema: the type that is written for it. Rows whose answer is a sentence, or none, bind nobody.
+pub(super) fn schema_to_type(row: &Value) -> Result<Judgement> {
+    let given = rtfs::text::of_type(&rtfs::from_schema(&row["input"]), Dialect::Document);
+    let told = row["seed004_expected"].as_str();
+    let told = told.context("the documents say nothing").ok();
+    Ok(
+        match told.filter(|text| text.starts_with([':', '[']) && !text.contains("per seed")) {
+            Some(wanted) => compare(&wanted.into(), &given.into()),
+            None => Judgement::Passed,
+        },
+    )
+}
+
+/// A value: the type that is inferred from it.
+pub(super) fn value_to_type(row: &Value) -> Result<Judgement> {
+    let input = row.get("input").context("a row without `input`")?;
+    let given = rtfs::text::of_type(&rtfs::from_value(input), Dialect::Document);
+    Ok(compare(wanted(row), &given.into()))
+}
+
+/// A text: whether the CCOS reader takes it.
+pub(super) fn rtfs_text(row: &Value) -> Result<Judgement> {
+    let text = row["input"].as_str().context("a row without a text")?;
+    let (wanted, given) = match row.get("accepted_by_real_type_grammar") {
+        Some(wanted) => (wanted, type_of_text(text, Dialect::Ccos).is_ok()),
+        None => (
+            &row["accepted_by_real_parser"],
+            rtfs::capability::check(text, Dialect::Ccos).is_ok(),
+        ),
+    };
+    Ok(compare(wanted, &given.into()))
 }
 
 #[cfg(test)]

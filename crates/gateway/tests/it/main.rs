@@ -10,6 +10,7 @@ mod home;
 mod import;
 mod memory;
 mod reload;
+mod rtfs;
 mod rules;
 mod serve;
 mod trust;
