@@ -29,6 +29,8 @@ mod ui;
 mod workspace;
 
 #[cfg(feature = "product")]
+mod capabilities;
+#[cfg(feature = "product")]
 mod cases;
 #[cfg(feature = "product")]
 mod eval;

@@ -23,6 +23,7 @@ mod here {
 
     /// Every evaluation over shared data. A new one is a line here.
     const EVALUATIONS: &[Evaluation] = &[
+        ("capabilities", crate::capabilities::run),
         ("cases", crate::cases::run),
         ("labels", crate::labels::run),
         ("search", crate::eval::run),
