@@ -142,9 +142,8 @@ fn string_length(text: &str) -> Option<usize> {
     loop {
         match bytes.get(at)? {
             b'"' => return Some(at + 1),
-            b'\n' => return None,
             b'\\' if b"ntr\\\"".contains(bytes.get(at + 1)?) => at += 2,
-            b'\\' => return None,
+            b'\n' | b'\\' => return None,
             _ => at += 1,
         }
     }
