@@ -384,3 +384,27 @@ pub const RTFS_DEPTH_MAX: usize = 64;
 pub const RTFS_NODES_MAX: usize = 20_000;
 /// Largest RTFS text that is read.
 pub const RTFS_TEXT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How long a server may take to answer `server/discover` before it is asked in the older way too.
+pub const ERA_PROBE_MS: u64 = 2_000;
+/// Most rounds of questions from a server before it answers one request.
+pub const ROUNDS_MAX: usize = 10;
+/// Most pages of one list of a server.
+pub const LIST_PAGES_MAX: usize = 1_000;
+/// Most items of one list of a server.
+pub const LIST_ITEMS_MAX: usize = 50_000;
+/// How many failures in a row keep a server from being tried for a while.
+pub const BREAKER_FAILURES: u32 = 5;
+/// How long a server is not tried after so many failures.
+pub const BREAKER_OPEN_MS: u64 = 30_000;
+/// Most child processes of servers at once.
+pub const CHILDREN_MAX: usize = 256;
+/// Most connections to servers at once, child processes included.
+pub const CONNECTIONS_MAX: usize = 1_024;
+/// Most connections to one server at once.
+pub const CONNECTIONS_PER_SERVER_MAX: usize = 64;
+/// How long a new connection waits for the place of an idle one that is closed for it.
+pub const CONNECTION_PLACE_MS: u64 = 3_000;
+/// Most events about servers that wait for a slow reader; it is told how many it missed.
+pub const SERVER_EVENTS_MAX: usize = 256;
+/// How long closing all connections may take.
+pub const CONNECTIONS_CLOSE_MS: u64 = 5_000;

@@ -26,8 +26,6 @@ pub struct Endpoint {
     pub call_timeout: Duration,
     /// How long an unused connection stays open. `None`: for ever.
     pub idle_close: Option<Duration>,
-    /// Who shares a connection.
-    pub isolation: Isolation,
     /// How often a request that may be repeated is tried again.
     pub retries: u32,
     /// What the server runs or where it is, as a hash: what is remembered of a server is kept under it.
@@ -78,17 +76,6 @@ impl fmt::Debug for Address {
     }
 }
 
-/// Whether callers share one connection to a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Isolation {
-    /// One connection for all.
-    Shared,
-    /// One for each principal.
-    Principal,
-    /// One for each session.
-    Session,
-}
-
 impl Endpoint {
     /// A server with a name and a way to it, treated as servers are by default.
     pub fn new(name: impl Into<Arc<str>>, way: Way) -> Self {
@@ -98,7 +85,6 @@ impl Endpoint {
             start_timeout: Duration::from_millis(START_TIMEOUT_MS_DEFAULT),
             call_timeout: Duration::from_millis(CALL_TIMEOUT_MS_DEFAULT),
             idle_close: Some(Duration::from_millis(IDLE_CLOSE_MS_DEFAULT)),
-            isolation: Isolation::Shared,
             retries: RETRIES_DEFAULT,
             fingerprint: String::new(),
         }

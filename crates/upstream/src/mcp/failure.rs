@@ -55,6 +55,16 @@ pub enum Failure {
     /// Too much is under way already.
     #[error("too many requests to it are under way; try again in a moment")]
     Overloaded,
+    /// It failed so often that it is left alone for a while.
+    #[error(
+        "it is left alone after failing repeatedly ({reason}); it is tried again in {seconds} s"
+    )]
+    Resting {
+        /// Why it failed last.
+        reason: String,
+        /// When it is tried again.
+        seconds: u64,
+    },
     /// Whoever asked does not want the answer any more.
     #[error("the request was cancelled")]
     Cancelled,

@@ -7,6 +7,7 @@ use tokio::process::ChildStdin;
 use tokio::sync::mpsc;
 use tokio::task::JoinHandle;
 use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
 use toolcrib_core::limits::{CHILD_DRAIN_MS, LINK_MESSAGES_MAX};
 
 use super::endpoint::Command;
@@ -16,8 +17,14 @@ use super::{Failure, Incoming, Link, Outgoing, launcher};
 
 /// Starts a server and opens the way to it.
 ///
-/// What it writes to standard error is logged under `server`, and its tail is told when it ends.
-pub fn open(server: &str, command: &Command, spawner: &Spawner) -> Result<Link, Failure> {
+/// What it writes to standard error is logged under `server`, and its tail is told when it ends. When
+/// `tasks` are done, the process and all that it started are gone.
+pub fn open(
+    server: &str,
+    command: &Command,
+    spawner: &Spawner,
+    tasks: &TaskTracker,
+) -> Result<Link, Failure> {
     let Process { streams, life } = spawner.start(command)?;
     let (stdin, stdout, stderr) = streams;
     let (outgoing, to_write) = mpsc::channel(LINK_MESSAGES_MAX);
@@ -33,7 +40,7 @@ pub fn open(server: &str, command: &Command, spawner: &Spawner) -> Result<Link, 
         tail,
         life,
     };
-    tokio::spawn(work.attend(sender, close.clone()));
+    tasks.spawn(work.attend(sender, close.clone()));
     Ok(Link {
         outgoing,
         incoming,

@@ -1,10 +1,23 @@
 //! Hostile servers, and what is needed to watch them.
 
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, OnceLock};
+use std::time::Duration;
 
+use serde_json::Value;
 use serde_json::value::RawValue;
-use toolcrib_upstream::mcp::{Command, Spawner};
+use toolcrib_core::canon;
+use toolcrib_core::catalog::{Tool, ToolId};
+use toolcrib_core::policy::{
+    Approval, Caller, Metadata, Outcome, Permit, PolicySettings, RateLimits, Request, ServerFacts,
+    Subject, Validity, decide,
+};
+use toolcrib_core::rpc::Fault;
+use toolcrib_upstream::mcp::client::Answer;
+use toolcrib_upstream::mcp::{
+    Call, CallError, Client, Command, Endpoint, EraMemory, Key, Options, Pool, Spawner,
+    Surroundings, Way, Ways, http,
+};
 
 /// The hostile server, which is its own launcher too.
 pub(crate) fn hostile() -> &'static Path {
@@ -28,6 +41,100 @@ pub(crate) fn spawner() -> Spawner {
     }
 }
 
+/// The surroundings of a pool: the real clock, and chance that is always in the middle.
+pub(crate) fn surroundings() -> Surroundings {
+    Surroundings {
+        dialer: Arc::new(Ways {
+            spawner: spawner(),
+            http: http::Client::new().unwrap(),
+        }),
+        memory: Arc::new(EraMemory::default()),
+        now_ms: Arc::new(now_ms),
+        random: Arc::new(|| 0.5),
+    }
+}
+
+pub(crate) fn now_ms() -> i64 {
+    let now = std::time::SystemTime::now()
+        .duration_since(std::time::UNIX_EPOCH)
+        .unwrap();
+    i64::try_from(now.as_millis()).unwrap()
+}
+
+/// A server for a pool, under the name `s`.
+pub(crate) fn endpoint(flags: &str) -> Endpoint {
+    let mut endpoint = Endpoint::new("s", Way::Stdio(server(flags)));
+    flags.clone_into(&mut endpoint.fingerprint);
+    endpoint
+}
+
+/// A pool with one server.
+pub(crate) fn pool(endpoint: Endpoint) -> Pool {
+    let pool = Pool::new(surroundings());
+    pool.configure(vec![endpoint]);
+    pool
+}
+
+/// Leave to call a tool of server `s` with these arguments.
+pub(crate) fn permit(tool: &str, arguments: &str, may_retry: bool, timeout: Duration) -> Permit {
+    let arguments: Value = serde_json::from_str(arguments).unwrap();
+    let id = ToolId::new("s", tool);
+    let settings = PolicySettings::default();
+    let described = Tool::new(id.clone(), "", Value::Null);
+    let mut metadata = Metadata::derive(
+        &described,
+        &ServerFacts::default(),
+        &[],
+        &RateLimits::default(),
+    );
+    metadata.idempotent = may_retry;
+    metadata.confirmation_required = false;
+    let subject = Subject {
+        id: &id,
+        enabled: true,
+        rule: None,
+        approval: Approval::Approved,
+        metadata: &metadata,
+    };
+    let mut request = Request::plain(canon::params_hash(&arguments));
+    request.validity = Validity::Valid;
+    request.confirmed = true;
+    request.idempotency_key = Some("k");
+    request.timeout_ms = Some(u64::try_from(timeout.as_millis()).unwrap());
+    let decision = decide(&Caller::local(&settings), &subject, &request, now_ms());
+    match decision.outcome {
+        Outcome::Permitted(permit) => permit,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Calls a tool of server `s`, for twenty seconds at most, once.
+pub(crate) async fn call(pool: &Pool, tool: &str, arguments: &str) -> Result<String, CallError> {
+    call_with(pool, tool, arguments, false, |_| {}).await
+}
+
+/// Calls a tool of server `s` with changes to how it is called.
+pub(crate) async fn call_with(
+    pool: &Pool,
+    tool: &str,
+    arguments: &str,
+    may_retry: bool,
+    change: impl FnOnce(&mut Call<'_>),
+) -> Result<String, CallError> {
+    let text = raw(arguments);
+    let mut call = Call::new(Key::Shared, &text);
+    change(&mut call);
+    let permit = permit(tool, arguments, may_retry, Duration::from_secs(20));
+    pool.call(permit, call)
+        .await
+        .map(|result| result.get().to_owned())
+}
+
+/// Options with twenty seconds.
+pub(crate) fn patient() -> Options {
+    Options::within(Duration::from_secs(20))
+}
+
 /// JSON as text.
 pub(crate) fn raw(json: &str) -> Box<RawValue> {
     RawValue::from_string(json.to_owned()).unwrap()
@@ -48,13 +155,57 @@ pub(crate) fn numbers(file: &Path) -> Vec<u32> {
     text.lines().filter_map(|line| line.parse().ok()).collect()
 }
 
+/// Sends a signal to a process.
+pub(crate) fn kill(pid: u32, signal: &str) {
+    let status = std::process::Command::new("kill")
+        .args(["-s", signal, &pid.to_string()])
+        .status();
+    assert!(status.unwrap().success());
+}
+
 /// Waits until something holds, or gives up after ten seconds.
 pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
     for _ in 0..1_000 {
         if holds() {
             return;
         }
-        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+        tokio::time::sleep(Duration::from_millis(10)).await;
     }
     panic!("it never came about that {what}");
+}
+
+/// A client that answers everything with its name, and writes down what it hears.
+#[derive(Debug, Default)]
+pub(crate) struct Person {
+    pub(crate) heard: Mutex<Vec<String>>,
+    pub(crate) silent: bool,
+}
+
+impl Client for Person {
+    fn request<'a>(&'a self, method: &'a str, params: Option<&'a RawValue>) -> Answer<'a> {
+        Box::pin(async move {
+            self.heard
+                .lock()
+                .unwrap()
+                .push(format!("{method} {}", params.map_or("", RawValue::get)));
+            if self.silent {
+                std::future::pending::<()>().await;
+            }
+            if method == "roots/list" {
+                return Err(Fault::new(-1, "no roots for you"));
+            }
+            Ok(raw(r#"{"action":"accept","content":{"name":"Ada"}}"#))
+        })
+    }
+
+    fn notify(&self, method: &str, params: Option<&RawValue>) {
+        self.heard
+            .lock()
+            .unwrap()
+            .push(format!("{method} {}", params.map_or("", RawValue::get)));
+    }
+
+    fn capabilities(&self) -> Box<RawValue> {
+        raw(r#"{"elicitation":{},"sampling":{}}"#)
+    }
 }

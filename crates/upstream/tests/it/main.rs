@@ -4,7 +4,9 @@
     reason = "a test that cannot go on should stop there"
 )]
 
+mod calls;
 mod fixture;
+mod pool;
 mod remote;
 mod remote_faults;
 mod remote_oauth;

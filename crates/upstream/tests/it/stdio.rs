@@ -2,12 +2,13 @@
 
 use std::time::{Duration, Instant};
 
+use tokio_util::task::TaskTracker;
 use toolcrib_upstream::mcp::{CallError, Command, Failure, Options, Peer, stdio};
 
-use crate::fixture::{eventually, hostile, lives, numbers, raw, server, spawner};
+use crate::fixture::{eventually, hostile, kill, lives, numbers, raw, server, spawner};
 
 fn peer(command: &Command) -> Peer {
-    let link = stdio::open("hostile", command, &spawner()).unwrap();
+    let link = stdio::open("hostile", command, &spawner(), &TaskTracker::new()).unwrap();
     Peer::new(link, Box::new(|_, _| {}))
 }
 
@@ -99,13 +100,6 @@ async fn exit_codes_and_signals_come_through_the_launcher() {
             .to_string()
             .contains("signal: 9")
     );
-}
-
-fn kill(pid: u32, signal: &str) {
-    let status = std::process::Command::new("kill")
-        .args(["-s", signal, &pid.to_string()])
-        .status();
-    assert!(status.unwrap().success());
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,0 +1,183 @@
+//! Lists of a server: paged through within bounds, each item kept as the text that was sent.
+
+use std::collections::HashSet;
+
+use serde::Deserialize;
+use serde_json::json;
+use serde_json::value::RawValue;
+use toolcrib_core::limits::{LIST_ITEMS_MAX, LIST_PAGES_MAX, TOOL_NAME_CHARS_MAX};
+
+use super::handshake::is_unknown_method;
+use super::object::{Fields, raw};
+use super::{CallError, Connection, Failure, Options, lines};
+
+/// Which list.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum What {
+    /// `tools/list`.
+    Tools,
+    /// `resources/list`.
+    Resources,
+    /// `resources/templates/list`.
+    Templates,
+    /// `prompts/list`.
+    Prompts,
+}
+
+impl What {
+    /// The method that asks for it.
+    pub fn method(self) -> &'static str {
+        match self {
+            What::Tools => "tools/list",
+            What::Resources => "resources/list",
+            What::Templates => "resources/templates/list",
+            What::Prompts => "prompts/list",
+        }
+    }
+
+    /// The field that holds it, the capability that announces it, and the field that names an item.
+    fn names(self) -> (&'static str, &'static str, &'static str) {
+        match self {
+            What::Tools => ("tools", "tools", "name"),
+            What::Resources => ("resources", "resources", "uri"),
+            What::Templates => ("resourceTemplates", "resources", "uriTemplate"),
+            What::Prompts => ("prompts", "prompts", "name"),
+        }
+    }
+}
+
+/// A list as the server sent it.
+#[derive(Clone, Debug, Default)]
+pub struct Listing {
+    /// The items that can be used, each the text that was sent, in its order.
+    pub items: Vec<Box<RawValue>>,
+    /// What was wrong with the rest, one sentence each.
+    pub warnings: Vec<String>,
+    /// How long the server lets the list count as fresh, where it says so.
+    pub ttl_ms: Option<u64>,
+    /// Whether the server lets the list be shared between callers, where it says so.
+    pub is_public: Option<bool>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Page {
+    #[serde(default)]
+    next_cursor: Option<String>,
+    #[serde(default)]
+    ttl_ms: Option<u64>,
+    #[serde(default)]
+    cache_scope: Option<String>,
+}
+
+impl Connection {
+    /// The whole list. A server that does not have one has an empty one.
+    pub async fn list(&self, what: What, options: &Options) -> Result<Listing, CallError> {
+        let (field, capability, _) = what.names();
+        let mut listing = Listing::default();
+        let capabilities = Fields::of(Some(&self.negotiated().capabilities));
+        if what != What::Tools && capabilities.get(capability).is_none() {
+            return Ok(listing);
+        }
+        let mut names = HashSet::new();
+        let mut cursors = HashSet::new();
+        let mut cursor: Option<String> = None;
+        for number in 1.. {
+            let params = cursor
+                .as_ref()
+                .map(|cursor| raw(&json!({"cursor": cursor})));
+            let answer = self
+                .request(what.method(), params.as_deref(), None, options)
+                .await;
+            let result = match answer {
+                Err(error) if number == 1 && is_unknown_method(&error) => return Ok(listing),
+                answer => answer?,
+            };
+            let page: Option<Page> = serde_json::from_str(result.get()).ok();
+            let fields = Fields::of(Some(&result));
+            let items: Option<Vec<Box<RawValue>>> = fields
+                .get(field)
+                .and_then(|items| serde_json::from_str(items.get()).ok());
+            let (Some(page), Some(items)) = (page, items) else {
+                let excerpt = lines::excerpt(result.get().as_bytes());
+                let why = format!(
+                    "its answer to {} holds no list `{field}`: {excerpt}",
+                    what.method()
+                );
+                return Err(Failure::NotMcp(why).into());
+            };
+            listing.take(what, items, &mut names);
+            listing.ttl_ms = page.ttl_ms.or(listing.ttl_ms);
+            listing.is_public = page
+                .cache_scope
+                .map(|scope| scope == "public")
+                .or(listing.is_public);
+            let Some(next) = page.next_cursor.filter(|next| !next.is_empty()) else {
+                break;
+            };
+            if !cursors.insert(next.clone()) {
+                listing
+                    .warn("the server's list leads back to a page before: it was read up to there");
+                break;
+            }
+            if number == LIST_PAGES_MAX || listing.items.len() >= LIST_ITEMS_MAX {
+                listing.warn("the server's list is longer than what is read: it was cut off");
+                break;
+            }
+            cursor = Some(next);
+        }
+        Ok(listing)
+    }
+}
+
+impl Listing {
+    fn warn(&mut self, sentence: impl Into<String>) {
+        self.warnings.push(sentence.into());
+    }
+
+    fn take(&mut self, what: What, items: Vec<Box<RawValue>>, names: &mut HashSet<String>) {
+        for item in items {
+            if self.items.len() >= LIST_ITEMS_MAX {
+                return;
+            }
+            let (kind, _, key) = what.names();
+            let fields = Fields::of(Some(&item));
+            let Some(name) = fields.text(key).filter(|name| !name.is_empty()) else {
+                let excerpt = lines::excerpt(item.get().as_bytes());
+                self.warn(format!(
+                    "an item of `{kind}` was left out because it has no `{key}`: {excerpt}"
+                ));
+                continue;
+            };
+            let problem = match what {
+                What::Tools => flaw_of_tool(&name, &fields),
+                _ => None,
+            };
+            let shown: String = name.chars().take(TOOL_NAME_CHARS_MAX).collect();
+            if let Some(problem) = problem {
+                self.warn(format!("`{shown}` was left out because {problem}"));
+            } else if names.insert(name) {
+                self.items.push(item);
+            } else {
+                self.warn(format!("`{shown}` was left out because it is listed twice"));
+            }
+        }
+    }
+}
+
+/// Why a tool cannot be used.
+fn flaw_of_tool(name: &str, fields: &Fields<'_>) -> Option<&'static str> {
+    let is_object = |field: &str| fields.get(field).map(|value| value.get().starts_with('{'));
+    let is_absent = |field: &str| fields.get(field).is_none_or(|value| value.get() == "null");
+    if name.chars().count() > TOOL_NAME_CHARS_MAX {
+        Some("its name is too long")
+    } else if is_absent("inputSchema") {
+        Some("it has no `inputSchema`")
+    } else if is_object("inputSchema") != Some(true) {
+        Some("its `inputSchema` is not an object")
+    } else if !is_absent("annotations") && is_object("annotations") != Some(true) {
+        Some("its `annotations` are not an object")
+    } else {
+        None
+    }
+}

@@ -1,0 +1,214 @@
+//! Opening a connection, and watching over it until its end.
+
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::sync::watch;
+use tokio::time::Instant;
+use toolcrib_core::retry::RetryPolicy;
+
+use super::slot::{Opened, Slot, State, Use};
+use super::{Supervisor, is_loss};
+use crate::mcp::connection::Opening;
+use crate::mcp::era::Era;
+use crate::mcp::object::{Fields, raw};
+use crate::mcp::peer::Listener;
+use crate::mcp::places::Place;
+use crate::mcp::status::{Event, Happening, Health};
+use crate::mcp::{CallError, Client, Connection, Failure, Options, lock};
+
+impl Supervisor {
+    /// Opens a connection for a slot and tells everybody who waits for it.
+    pub(super) async fn open(
+        self: Arc<Self>,
+        slot: Use,
+        owner: Option<Arc<dyn Client>>,
+        opened: watch::Sender<Opened>,
+    ) {
+        let attempt = tokio::select! {
+            attempt = self.attempt(&slot, owner) => attempt,
+            () = self.closing.cancelled() => Err(Failure::Closed),
+        };
+        let outcome = match attempt {
+            Ok((connection, place)) => {
+                let connection = Arc::new(connection);
+                *lock(&slot.state) = State::Open(Arc::clone(&connection));
+                self.opened(&connection);
+                let watching =
+                    Arc::clone(&self).watch(Arc::clone(&slot), Arc::clone(&connection), place);
+                self.house.tasks.spawn(watching);
+                Ok(connection)
+            }
+            Err(failure) => {
+                *lock(&slot.state) = State::Empty;
+                self.not_opened(&failure);
+                Err(failure)
+            }
+        };
+        opened.send_replace(Some(outcome));
+    }
+
+    async fn attempt(
+        &self,
+        slot: &Arc<Slot>,
+        owner: Option<Arc<dyn Client>>,
+    ) -> Result<(Connection, Place), Failure> {
+        self.let_through().await?;
+        let place = self.house.places.take(slot, slot.is_child).await?;
+        slot.served.store(false, Ordering::Relaxed);
+        let endpoint = self.endpoint();
+        let opening = Opening {
+            endpoint: &endpoint,
+            dialer: &*self.house.surroundings.dialer,
+            memory: &self.house.surroundings.memory,
+            tasks: &self.house.tasks,
+            owner,
+            listener: &|| self.listener(),
+        };
+        Ok((Connection::open(&opening).await?, place))
+    }
+
+    /// Turns notifications of the server into events.
+    fn listener(&self) -> Listener {
+        let events = self.house.events.clone();
+        let server = Arc::clone(&self.endpoint().name);
+        Box::new(move |method, params| {
+            if let Some(what) = Happening::of(method, params) {
+                let _ = events.send(Event {
+                    server: Arc::clone(&server),
+                    what,
+                });
+            }
+        })
+    }
+
+    fn opened(self: &Arc<Self>, connection: &Arc<Connection>) {
+        let negotiated = connection.negotiated();
+        let mut standing = lock(&self.standing);
+        standing.open += 1;
+        standing.version = Some(negotiated.version.clone());
+        if standing.health != Health::Connected {
+            standing.health = Health::Connected;
+            standing.reason = None;
+            standing.since_ms = Some((self.house.surroundings.now_ms)());
+        }
+        drop(standing);
+        let server = &self.endpoint().name;
+        tracing::info!(%server, version = negotiated.version, "connected");
+        self.tell(Happening::Connected);
+    }
+
+    fn not_opened(&self, failure: &Failure) {
+        if matches!(
+            failure,
+            Failure::Closed | Failure::Overloaded | Failure::Resting { .. }
+        ) {
+            return;
+        }
+        let random = (self.house.surroundings.random)();
+        lock(&self.breaker).failed(Instant::now(), random);
+        let server = &self.endpoint().name;
+        tracing::warn!(%server, %failure, "a server could not be connected");
+        let mut standing = lock(&self.standing);
+        if standing.open == 0 {
+            standing.health = Health::Error;
+            standing.reason = Some(failure.to_string());
+            standing.since_ms = Some((self.house.surroundings.now_ms)());
+        }
+    }
+
+    /// Watches a connection until its end, and brings that about when nobody uses it for long.
+    async fn watch(self: Arc<Self>, slot: Arc<Slot>, connection: Arc<Connection>, place: Place) {
+        let listening = self.house.tasks.spawn(listen(Arc::clone(&connection)));
+        let idle = self.endpoint().idle_close;
+        let mut wanted = false;
+        let why = loop {
+            tokio::select! {
+                why = connection.peer().why_closed() => break why,
+                () = slot.unused_for(idle), if !wanted => wanted = slot.give_way(),
+                () = self.closing.cancelled(), if !wanted => {
+                    wanted = true;
+                    slot.discard(&connection);
+                }
+            }
+        };
+        listening.abort();
+        slot.discard(&connection);
+        drop(place);
+        self.ended(&slot, &why);
+    }
+
+    fn ended(&self, slot: &Slot, why: &Failure) {
+        let lost = *why != Failure::Closed;
+        let server = &self.endpoint().name;
+        let mut standing = lock(&self.standing);
+        standing.open -= 1;
+        if standing.open == 0 {
+            standing.health = if lost {
+                Health::Error
+            } else {
+                Health::Disconnected
+            };
+            standing.reason = lost.then(|| why.to_string());
+            standing.since_ms = Some((self.house.surroundings.now_ms)());
+        }
+        drop(standing);
+        if !lost {
+            tracing::info!(%server, "disconnected");
+            return;
+        }
+        tracing::warn!(%server, %why, "a connection was lost");
+        // A server that works and then fails is tried again at once; one that never works is not.
+        if !slot.served.load(Ordering::Relaxed) {
+            let random = (self.house.surroundings.random)();
+            lock(&self.breaker).failed(Instant::now(), random);
+        }
+        self.tell(Happening::Lost);
+    }
+}
+
+/// Asks a server of the modern era to tell when its lists change, for as long as it does.
+async fn listen(connection: Arc<Connection>) {
+    let negotiated = connection.negotiated();
+    let capabilities = Fields::of(Some(&negotiated.capabilities));
+    let tells = |name: &str| {
+        let announced = Fields::of(capabilities.get(name));
+        announced
+            .get("listChanged")
+            .is_some_and(|value| value.get() == "true")
+    };
+    let wanted = json!({
+        "toolsListChanged": tells("tools"),
+        "promptsListChanged": tells("prompts"),
+        "resourcesListChanged": tells("resources"),
+    });
+    let is_told = wanted
+        .as_object()
+        .is_some_and(|wanted| wanted.values().any(|tells| *tells == true));
+    if negotiated.era != Era::Modern || !is_told {
+        return;
+    }
+    let params = raw(&json!({"notifications": wanted}));
+    let policy = RetryPolicy::default();
+    for attempt in 1.. {
+        let ended = connection
+            .request(
+                "subscriptions/listen",
+                Some(&params),
+                None,
+                &Options::default(),
+            )
+            .await;
+        match ended {
+            Err(CallError::Fault(_)) => return,
+            Err(CallError::Failure(failure)) if is_loss(&failure) => return,
+            // The server ends a subscription when it wants to; it is asked again, not too often.
+            Ok(_) | Err(_) => {
+                let pause = Duration::from_millis(policy.delay_ms(attempt));
+                tokio::time::sleep(pause).await;
+            }
+        }
+    }
+}

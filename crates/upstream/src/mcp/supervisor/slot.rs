@@ -1,0 +1,118 @@
+//! The place of one connection: nothing, a connection that is being opened, or an open one.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+use tokio::sync::watch;
+use tokio::time::Instant;
+
+use crate::mcp::{Connection, Failure, lock};
+
+/// What becomes of an attempt to open a connection.
+pub(in crate::mcp) type Opened = Option<Result<Arc<Connection>, Failure>>;
+
+pub(in crate::mcp) enum State {
+    Empty,
+    Opening(watch::Receiver<Opened>),
+    Open(Arc<Connection>),
+}
+
+/// The place of one connection.
+pub(in crate::mcp) struct Slot {
+    pub(in crate::mcp) is_child: bool,
+    pub(in crate::mcp) state: Mutex<State>,
+    /// Whether anything was answered over the connection.
+    pub(in crate::mcp) served: AtomicBool,
+    in_use: AtomicUsize,
+    last_used: Mutex<Instant>,
+}
+
+impl Slot {
+    pub(in crate::mcp) fn new(is_child: bool) -> Self {
+        Self {
+            is_child,
+            state: Mutex::new(State::Empty),
+            served: AtomicBool::new(false),
+            in_use: AtomicUsize::new(0),
+            last_used: Mutex::new(Instant::now()),
+        }
+    }
+
+    /// Holds the slot for as long as the use lives.
+    pub(in crate::mcp) fn use_it(self: &Arc<Self>) -> Use {
+        self.in_use.fetch_add(1, Ordering::SeqCst);
+        Use(Arc::clone(self))
+    }
+
+    pub(in crate::mcp) fn is_used(&self) -> bool {
+        self.in_use.load(Ordering::SeqCst) > 0
+    }
+
+    pub(in crate::mcp) fn is_empty(&self) -> bool {
+        matches!(*lock(&self.state), State::Empty)
+    }
+
+    /// Since when an open connection is not used; `None`: it is used, or not open.
+    pub(in crate::mcp) fn idle_since(&self) -> Option<Instant> {
+        let is_open = matches!(*lock(&self.state), State::Open(_));
+        (is_open && !self.is_used()).then(|| *lock(&self.last_used))
+    }
+
+    /// Closes the connection if nobody uses it. True where that was so.
+    pub(in crate::mcp) fn give_way(&self) -> bool {
+        let mut state = lock(&self.state);
+        if self.is_used() || !matches!(*state, State::Open(_)) {
+            return false;
+        }
+        if let State::Open(connection) = std::mem::replace(&mut *state, State::Empty) {
+            connection.peer().close();
+        }
+        true
+    }
+
+    /// Lets go of a connection, if it is still the one in this slot, and closes it.
+    pub(in crate::mcp) fn discard(&self, connection: &Arc<Connection>) {
+        let mut state = lock(&self.state);
+        if matches!(&*state, State::Open(open) if Arc::ptr_eq(open, connection)) {
+            *state = State::Empty;
+        }
+        connection.peer().close();
+    }
+
+    /// Waits until the connection was not used for this long.
+    pub(in crate::mcp) async fn unused_for(&self, idle: Option<Duration>) {
+        let Some(idle) = idle else {
+            return std::future::pending().await;
+        };
+        loop {
+            let due = *lock(&self.last_used) + idle;
+            let now = Instant::now();
+            if self.is_used() {
+                tokio::time::sleep(idle).await;
+            } else if due <= now {
+                return;
+            } else {
+                tokio::time::sleep_until(due).await;
+            }
+        }
+    }
+}
+
+/// Keeps a slot from being closed for being idle.
+pub(in crate::mcp) struct Use(Arc<Slot>);
+
+impl Drop for Use {
+    fn drop(&mut self) {
+        *lock(&self.0.last_used) = Instant::now();
+        self.0.in_use.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl std::ops::Deref for Use {
+    type Target = Arc<Slot>;
+
+    fn deref(&self) -> &Arc<Slot> {
+        &self.0
+    }
+}

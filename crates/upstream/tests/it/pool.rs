@@ -1,0 +1,260 @@
+//! The life of a connection: lazy, shared or apart, idle, lost and healed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolcrib_upstream::mcp::{Endpoint, Happening, Health, Key, Options, Pool, What};
+
+use crate::fixture::{
+    call, call_with, endpoint, eventually, kill, lives, numbers, patient, permit, pool, raw,
+    server, surroundings,
+};
+
+/// A server that writes the ids of its processes into a file.
+fn counted(flags: &str) -> (tempfile::TempDir, std::path::PathBuf, Endpoint) {
+    let directory = tempfile::tempdir().unwrap();
+    let pids = directory.path().join("pids");
+    let endpoint = endpoint(&format!("--starts {} {flags}", pids.display()));
+    (directory, pids, endpoint)
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nothing_is_started_until_it_is_needed_and_then_once() {
+    let (_directory, pids, endpoint) = counted("--slow-start 100");
+    let pool = pool(endpoint);
+    assert_eq!(pool.status("s").unwrap().health, Health::Disconnected);
+    assert!(!pool.is_connected("s") && numbers(&pids).is_empty());
+    let calls = (0..20).map(|_| call(&pool, "echo", "{}"));
+    for result in futures::future::join_all(calls).await {
+        result.unwrap();
+    }
+    assert_eq!(
+        numbers(&pids).len(),
+        1,
+        "twenty calls at once share one process"
+    );
+    assert!(pool.is_connected("s"));
+    let status = pool.status("s").unwrap();
+    assert_eq!(status.version.as_deref(), Some("2025-11-25"));
+    assert!(status.since_ms.is_some() && status.reason.is_none());
+    pool.disconnect("s");
+    eventually("it is disconnected", || !pool.is_connected("s")).await;
+    pool.connect("s", &Key::Shared).await.unwrap();
+    assert_eq!(numbers(&pids).len(), 2);
+    pool.close().await;
+    assert!(!numbers(&pids).into_iter().any(lives));
+    assert!(
+        call(&pool, "echo", "{}").await.is_err(),
+        "a closed pool opens nothing"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn requests_over_one_connection_do_not_wait_for_each_other() {
+    let pool = pool(endpoint(""));
+    call(&pool, "echo", "{}").await.unwrap();
+    let began = std::time::Instant::now();
+    let calls = (0..20).map(|_| call(&pool, "sleep", r#"{"ms":300}"#));
+    for result in futures::future::join_all(calls).await {
+        result.unwrap();
+    }
+    assert!(
+        began.elapsed() < Duration::from_secs(3),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn callers_that_are_kept_apart_have_processes_of_their_own() {
+    let (_directory, pids, endpoint) = counted("");
+    let pool = pool(endpoint);
+    let keys = [
+        Key::Shared,
+        Key::Principal("a".to_owned()),
+        Key::Principal("b".to_owned()),
+        Key::Session("a".to_owned()),
+        Key::Principal("a".to_owned()),
+    ];
+    for key in keys {
+        call_with(&pool, "echo", "{}", false, |call| call.key = key)
+            .await
+            .unwrap();
+    }
+    assert_eq!(numbers(&pids).len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_connection_that_nobody_uses_is_closed() {
+    let (_directory, pids, mut endpoint) = counted("");
+    endpoint.idle_close = Some(Duration::from_millis(300));
+    let pool = pool(endpoint);
+    call(&pool, "sleep", r#"{"ms":700}"#).await.unwrap();
+    assert!(pool.is_connected("s"), "a call under way keeps it open");
+    eventually("it is closed", || !numbers(&pids).into_iter().any(lives)).await;
+    eventually("that is seen", || !pool.is_connected("s")).await;
+    assert_eq!(pool.status("s").unwrap().reason, None);
+    call(&pool, "echo", "{}").await.unwrap();
+    assert_eq!(numbers(&pids).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_lost_process_is_replaced_and_only_what_may_be_repeated_is_sent_again() {
+    let (_directory, pids, endpoint) = counted("");
+    let pool = pool(endpoint);
+    let mut events = pool.events();
+    call(&pool, "echo", "{}").await.unwrap();
+    for round in 1..=2 {
+        let (once, again) = tokio::join!(call(&pool, "sleep", r#"{"ms":500}"#), async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            kill(*numbers(&pids).last().unwrap(), "KILL");
+            call(&pool, "echo", "{}").await
+        });
+        let error = once.unwrap_err().to_string();
+        assert!(
+            error.contains("its process ended (signal: 9 (SIGKILL))"),
+            "{error}"
+        );
+        again.unwrap();
+        assert_eq!(numbers(&pids).len(), 1 + round);
+    }
+    let (repeated, ()) = tokio::join!(
+        call_with(&pool, "sleep", r#"{"ms":500}"#, true, |_| {}),
+        async {
+            tokio::time::sleep(Duration::from_millis(100)).await;
+            kill(*numbers(&pids).last().unwrap(), "KILL");
+        }
+    );
+    assert!(repeated.unwrap().contains("slept"));
+    let mut lost = 0;
+    while let Ok(event) = events.try_recv() {
+        lost += u32::from(matches!(event.what, Happening::Lost));
+    }
+    assert_eq!(lost, 3);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_never_works_is_left_alone_and_says_why() {
+    let (_directory, pids, mut endpoint) = counted("--exit 4 --stderr no-license");
+    endpoint.fingerprint = "known".to_owned();
+    let mut surroundings = surroundings();
+    // Only the older era: one start for each attempt.
+    surroundings
+        .memory
+        .remember("known", toolcrib_upstream::mcp::Era::Legacy);
+    // No pause between attempts, so that the test need not wait.
+    surroundings.random = Arc::new(|| 0.5);
+    let pool = Pool::new(surroundings);
+    pool.configure(vec![endpoint]);
+    let error = call(&pool, "echo", "{}").await.unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "its process ended (exit status: 4); it said: no-license"
+    );
+    let status = pool.status("s").unwrap();
+    assert_eq!(
+        (status.health, status.reason.as_deref()),
+        (Health::Error, Some(error.as_str()))
+    );
+    assert_eq!(
+        numbers(&pids).len(),
+        1,
+        "what fails at its start is not tried again for the same call"
+    );
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn lists_come_as_they_were_sent_and_events_name_the_server() {
+    let pool = pool(endpoint(""));
+    let mut events = pool.events();
+    let tools = pool
+        .list("s", &Key::Shared, What::Tools, patient())
+        .await
+        .unwrap();
+    assert_eq!(
+        tools.items[0].get(),
+        r#"{"x-first":1.5,"name":"echo","description":"Gives its arguments back.","inputSchema":{"type":"object","x-order":{"z":1,"a":2}},"execution":{"taskSupport":"forbidden"},"_meta":{"vendor/x":[1,null]},"annotations":{"readOnlyHint":true,"x-unknown":true},"icons":[{"src":"data:,"}],"outputSchema":{"type":"object"}}"#
+    );
+    for (what, count) in [
+        (What::Prompts, 1),
+        (What::Resources, 1),
+        (What::Templates, 1),
+    ] {
+        let listing = pool.list("s", &Key::Shared, what, patient()).await.unwrap();
+        assert_eq!((listing.items.len(), listing.warnings.len()), (count, 0));
+    }
+    call(&pool, "change", "{}").await.unwrap();
+    let mut changed = false;
+    while let Ok(event) = events.try_recv() {
+        assert_eq!(&*event.server, "s");
+        changed |= matches!(event.what, Happening::Tools);
+    }
+    assert!(changed);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_visit_leaves_nothing_behind() {
+    let (_directory, pids, endpoint) = counted("");
+    let pool = pool(endpoint.clone());
+    let listing = pool
+        .list_once(&endpoint, What::Tools, patient())
+        .await
+        .unwrap();
+    assert_eq!(listing.items.len(), 1);
+    assert_eq!(numbers(&pids).len(), 1);
+    eventually("it is gone", || !numbers(&pids).into_iter().any(lives)).await;
+    assert!(!pool.is_connected("s"));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_tool_is_called_with_its_permit_and_no_other_way() {
+    let pool = pool(endpoint(""));
+    let params = raw(r#"{"name":"echo","arguments":{}}"#);
+    let refused = pool
+        .ask(
+            "s",
+            &Key::Shared,
+            "tools/call",
+            Some(&params),
+            Options::default(),
+        )
+        .await;
+    assert!(refused.unwrap_err().to_string().contains("permit"));
+    let arguments = raw(r#"{"b":2}"#);
+    let permit = permit("echo", r#"{"a":1}"#, false, Duration::from_secs(5));
+    let other = pool
+        .call(
+            permit,
+            toolcrib_upstream::mcp::Call::new(Key::Shared, &arguments),
+        )
+        .await;
+    assert!(other.unwrap_err().to_string().contains("other arguments"));
+    assert!(!pool.is_connected("s"), "neither reached the server");
+    let prompts = pool
+        .ask("s", &Key::Shared, "prompts/list", None, Options::default())
+        .await;
+    assert_eq!(prompts.unwrap().get(), r#"{"prompts":[{"name":"greet"}]}"#);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_keeps_its_connection_when_only_its_treatment_changes() {
+    let (_directory, pids, endpoint) = counted("");
+    let pool = pool(endpoint.clone());
+    call(&pool, "echo", "{}").await.unwrap();
+    let mut milder = endpoint.clone();
+    milder.retries = 0;
+    pool.configure(vec![milder]);
+    call(&pool, "echo", "{}").await.unwrap();
+    assert_eq!(numbers(&pids).len(), 1);
+    let mut other = endpoint;
+    other.fingerprint = "other".to_owned();
+    pool.configure(vec![other]);
+    call(&pool, "echo", "{}").await.unwrap();
+    assert_eq!(numbers(&pids).len(), 2);
+    pool.configure(Vec::new());
+    assert!(pool.status("s").is_none());
+    eventually("all are gone", || !numbers(&pids).into_iter().any(lives)).await;
+    let error = call(&pool, "echo", "{}").await.unwrap_err();
+    assert!(error.to_string().contains("no server `s`"), "{error}");
+    let _ = server("");
+}
