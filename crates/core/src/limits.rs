@@ -408,3 +408,9 @@ pub const CONNECTION_PLACE_MS: u64 = 3_000;
 pub const SERVER_EVENTS_MAX: usize = 256;
 /// How long closing all connections may take.
 pub const CONNECTIONS_CLOSE_MS: u64 = 5_000;
+/// The longest wait that a rate limit names.
+pub const RATE_WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Most characters of what an upstream says about a failure that a caller sees.
+pub const FAULT_TEXT_CHARS_MAX: usize = 500;
+/// How many bytes of text a token stands for where tokens are only estimated.
+pub const TOKEN_BYTES_ESTIMATE: usize = 4;

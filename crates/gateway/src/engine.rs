@@ -8,34 +8,42 @@
 pub mod answer;
 pub mod ask;
 mod asking;
+mod buckets;
 pub mod cache;
 pub mod clock;
 pub mod definition;
 pub mod discovery;
 pub mod error;
+mod execute;
 mod find;
+#[cfg(test)]
+mod fixture;
 mod missing;
 pub mod rack;
 pub mod snapshot;
 pub mod spelling;
 mod stock;
 pub mod supplier;
+#[cfg(test)]
+mod tests;
+mod upkeep;
 pub mod upstream;
 
+use std::sync::atomic::AtomicUsize;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
-use toolcrib_core::policy::Caller;
+use toolcrib_core::schema::Validators;
 use toolcrib_store::Store;
 use toolcrib_store::approval::Mark;
 
-use answer::Reply;
-use ask::Execution;
 use asking::Asking;
+use buckets::Buckets;
 use cache::Cache;
 use clock::Clock;
 use error::{Error, Result};
@@ -50,11 +58,16 @@ pub struct Engine {
     cache: ArcSwap<Cache>,
     asking: Asking,
     settled: Mutex<Option<Mark>>,
+    validators: Mutex<Validators>,
+    buckets: Buckets,
+    in_flight: Arc<AtomicUsize>,
     store: Store,
     upstream: Arc<dyn Upstream>,
     clock: Clock,
     tasks: TaskTracker,
     ending: CancellationToken,
+    /// Cancels the calls that are under way.
+    hurry: CancellationToken,
 }
 
 impl Engine {
@@ -75,15 +88,19 @@ impl Engine {
             cache: ArcSwap::from_pointee(Cache::new(&config)),
             asking: Asking::default(),
             settled: Mutex::new(None),
+            validators: Mutex::default(),
+            buckets: Buckets::default(),
+            in_flight: Arc::default(),
             store,
             upstream,
             clock,
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
+            hurry: CancellationToken::new(),
         });
         engine.see_settlements().await;
-        let stocked = engine.stock(terms, None).await;
-        engine.put_in_place(stocked);
+        let (stocked, cache) = engine.stock(terms, None).await;
+        engine.put_in_place(stocked, cache);
         Ok(engine)
     }
 
@@ -104,29 +121,22 @@ impl Engine {
         self.upstream.configure(&config);
         self.asking.forgive();
         let before = self.snapshot();
-        let stocked = self.stock(terms, Some(&before)).await;
-        self.cache.store(Arc::new(Cache::new(&config)));
-        self.put_in_place(stocked);
+        let (stocked, cache) = self.stock(terms, Some(&before)).await;
+        self.put_in_place(stocked, cache);
         Ok(())
     }
 
-    /// Runs a tool under policy.
-    pub async fn execute(self: &Arc<Self>, caller: &Caller, execution: Execution) -> Result<Reply> {
-        self.require_on()?;
-        let entry = self
-            .resolve(caller, &execution.server, &execution.tool)
-            .await?;
-        Err(
-            Error::new(Code::AuditUnavailable, "Nothing can be run yet.")
-                .of_tool(entry.tool.id.server(), entry.tool.id.tool()),
-        )
-    }
-
-    /// Ends what is under way and closes every connection.
-    pub async fn close(&self) {
+    /// Lets calls under way end within `grace`, cancels those that do not, and closes every connection.
+    pub async fn close(&self, grace: Duration) {
         self.ending.cancel();
         self.tasks.close();
-        self.tasks.wait().await;
+        if tokio::time::timeout(grace, self.tasks.wait())
+            .await
+            .is_err()
+        {
+            self.hurry.cancel();
+            self.tasks.wait().await;
+        }
         self.upstream.close().await;
     }
 
@@ -137,12 +147,13 @@ impl Engine {
         cache.is_none_or(|cache| cache.enabled)
     }
 
-    fn put_in_place(&self, stocked: Snapshot) {
+    fn put_in_place(&self, stocked: Snapshot, cache: Cache) {
         let _one_at_a_time = self
             .publishing
             .lock()
             .unwrap_or_else(std::sync::PoisonError::into_inner);
         self.snapshot.store(Arc::new(stocked));
+        self.cache.store(Arc::new(cache));
     }
 
     /// Judges lists again where somebody settled an approval, in whatever process.

@@ -177,6 +177,9 @@ impl Engine {
                 return Ok(());
             };
             let source = Source::Listed(listed.at_ms);
+            if self.is_still_right(name, source) {
+                return Ok(());
+            }
             let draft = self.draft(&supplier, listed.list).await;
             let rack = self.stow(&supplier, source, draft).await;
             let published = self.publish(rack).is_ok();
@@ -188,6 +191,18 @@ impl Engine {
             }
             listed = self.upstream.list(name, Wish::Fresh).await?;
         }
+    }
+
+    /// Whether the catalog has this very list; it then counts as fresh again.
+    fn is_still_right(&self, name: &str, source: Source) -> bool {
+        let snapshot = self.snapshot();
+        let same = |rack: &&Arc<Rack>| *rack.supplier.name == *name && rack.source == source;
+        let Some(rack) = snapshot.racks().find(same) else {
+            return false;
+        };
+        let cache = self.cache.load();
+        cache.cache_tool_summaries(name, Arc::clone(rack), self.clock.now_ms());
+        true
     }
 
     fn supplier(&self, name: &str) -> Option<Arc<Supplier>> {

@@ -16,6 +16,7 @@ use super::Engine;
 use super::answer::{Details, Found, Hit, ServerRow, Servers, ToolPage};
 use super::ask::{Listing, Search};
 use super::asking::View;
+use super::discovery::DiscoveryError;
 use super::error::{Error, Result};
 use super::rack::Rack;
 use super::snapshot::{Entry, Snapshot};
@@ -38,6 +39,10 @@ impl Engine {
         });
         let servers = rows.iter().cloned().map(|mut row| {
             row.standing = self.standing(&row.name);
+            // Why it failed may show paths and what its program printed.
+            if caller.principal != Principal::Local {
+                row.standing.reason = None;
+            }
             row
         });
         let servers: Vec<ServerRow> = servers.collect();
@@ -208,10 +213,10 @@ impl Engine {
     fn unreachable(&self, server: &str) -> Box<Error> {
         let failed = self.asking.failure(server);
         let (code, why) = match &failed {
-            Some(failed) => (failed.error.code(), failed.error.to_string()),
+            Some(failed) => (failed.error.code(), said(&failed.error)),
             None => (
                 Code::ServerConnectionError,
-                "it has not said yet which tools it has".to_owned(),
+                "it has not said yet which tools it has",
             ),
         };
         Error::new(
@@ -242,6 +247,19 @@ impl Engine {
         rack.filter(|rack| is_known_to(caller, rack))
             .cloned()
             .ok_or_else(|| self.no_server(caller, server))
+    }
+}
+
+/// Why a server could not be asked, in our own words: what it or the system said stays in the log.
+fn said(error: &DiscoveryError) -> &'static str {
+    match error {
+        DiscoveryError::ConnectionFailed(_) => "it cannot be started or reached",
+        DiscoveryError::SessionInitFailed(_) => "it does not speak MCP",
+        DiscoveryError::ToolsListFailed(_) => "it does not give its list",
+        DiscoveryError::SchemaConversionFailed(_) => "one of its schemas cannot be used",
+        DiscoveryError::RateLimited(_) => "it takes no more requests for now",
+        DiscoveryError::AuthenticationFailed(_) => "it refuses the credentials",
+        DiscoveryError::Timeout(_) => "it did not answer in time",
     }
 }
 

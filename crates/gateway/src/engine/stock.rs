@@ -9,6 +9,7 @@ use toolcrib_core::policy::{ApprovalMode, Rulebook};
 use toolcrib_store::approval::observation::Observation;
 
 use super::Engine;
+use super::cache::Cache;
 use super::error::Error;
 use super::rack::{Draft, Judged, Rack, Source};
 use super::snapshot::Snapshot;
@@ -125,7 +126,7 @@ impl Engine {
 
     /// The catalog of a configuration, as far as it is known without asking anyone: what is on the
     /// racks of `before` where servers are reached as they were, what is declared, what was kept.
-    pub(super) async fn stock(&self, terms: Terms, before: Option<&Snapshot>) -> Snapshot {
+    pub(super) async fn stock(&self, terms: Terms, before: Option<&Snapshot>) -> (Snapshot, Cache) {
         let suppliers = Supplier::all(&terms.config);
         let racks = suppliers.iter().map(|supplier| {
             let old = before
@@ -134,33 +135,45 @@ impl Engine {
             self.known(supplier, old, &terms)
         });
         let racks = futures::future::join_all(racks).await;
+        let (cache, now_ms) = (Cache::new(&terms.config), self.clock.now_ms());
+        for (rack, _) in racks.iter().filter(|(_, fresh)| *fresh) {
+            cache.cache_tool_summaries(&rack.supplier.name, Arc::clone(rack), now_ms);
+        }
+        let racks = racks.into_iter().map(|(rack, _)| rack).collect();
         let number = before.map_or(1, |before| before.number + 1);
         let build = move || Snapshot::new(number, terms.config, terms.rulebook, racks);
-        blocking(build).await
+        (blocking(build).await, cache)
     }
 
+    /// The rack of a supplier, and whether what is on it is fresh.
     async fn known(
         &self,
         supplier: &Arc<Supplier>,
         old: Option<&Arc<Rack>>,
         terms: &Terms,
-    ) -> Arc<Rack> {
-        let empty = || Arc::new(Rack::empty(Arc::clone(supplier)));
+    ) -> (Arc<Rack>, bool) {
+        let empty = || (Arc::new(Rack::empty(Arc::clone(supplier))), false);
         if !supplier.enabled || !terms.config.settings.enabled.0 {
             return empty();
         }
-        let (source, draft) = match old {
-            Some(old) if matches!(old.source, Source::Listed(_)) => (old.source, old.draft()),
-            _ if !supplier.declared.is_empty() => (Source::Declared, Draft::declared(supplier)),
+        let (source, draft, fresh) = match old {
+            // Whether it is fresh is asked again: a reload drops what was kept in memory.
+            Some(old) if matches!(old.source, Source::Listed(_)) => {
+                (old.source, old.draft(), false)
+            }
+            _ if !supplier.declared.is_empty() => {
+                (Source::Declared, Draft::declared(supplier), true)
+            }
             _ => match self.upstream.kept(&supplier.name).await {
                 Some(kept) => {
                     let draft = self.draft(supplier, kept.list).await;
-                    (Source::Listed(kept.at_ms), draft)
+                    (Source::Listed(kept.at_ms), draft, !kept.stale)
                 }
                 None => return empty(),
             },
         };
-        self.stow_under(supplier, source, draft, terms).await
+        let rack = self.stow_under(supplier, source, draft, terms).await;
+        (rack, fresh)
     }
 
     /// Holds every list against what was accepted once more: somebody settled something.

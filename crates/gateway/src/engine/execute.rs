@@ -1,0 +1,186 @@
+//! Running a tool under policy: one way for every door.
+//!
+//! Resolve, decide, journal and key, buckets, call, shape, record. A request that comes in leaves
+//! exactly one audit record, whatever becomes of it; nothing is called that is not journalled.
+
+mod confirmation;
+mod decision;
+mod outcome;
+mod page;
+mod record;
+mod run;
+mod shape;
+
+use std::sync::Arc;
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolcrib_core::Code;
+use toolcrib_core::canon::{Hash, StrictError, params_hash, parse_strict};
+use toolcrib_core::policy::{self, Caller};
+use toolcrib_store::audit::Outcome as Recorded;
+use tracing::Instrument;
+
+use super::Engine;
+use super::answer::{Outcome, Reply};
+use super::ask::{CallOptions, Execution};
+use super::error::{Error, Result};
+use super::snapshot::Entry;
+use super::upstream::Client;
+
+/// A request that came in.
+struct Attempt {
+    /// Names it in records and logs.
+    id: String,
+    at_ms: i64,
+    started: Instant,
+    caller: Caller,
+    /// As it was asked for.
+    server: String,
+    tool: String,
+    arguments: Arguments,
+    options: CallOptions,
+    client: Option<Arc<dyn Client>>,
+    session: Option<String>,
+    cancel: CancellationToken,
+    trace: Option<String>,
+    key_exempt: bool,
+}
+
+/// Arguments, read once: what policy looked at is what the upstream gets.
+struct Arguments {
+    raw: Box<RawValue>,
+    value: std::result::Result<Value, StrictError>,
+    hash: Hash,
+}
+
+impl Arguments {
+    fn read(raw: Box<RawValue>) -> Self {
+        let value = parse_strict(raw.get());
+        let hash = match &value {
+            Ok(value) => params_hash(value),
+            Err(_) => Hash::of(raw.get().as_bytes()),
+        };
+        Self { raw, value, hash }
+    }
+}
+
+impl Attempt {
+    fn new(engine: &Engine, caller: &Caller, execution: Execution) -> Self {
+        let at_ms = engine.clock.now_ms();
+        Self {
+            id: engine.clock.request_id(at_ms).to_string(),
+            at_ms,
+            started: Instant::now(),
+            caller: caller.clone(),
+            server: execution.server,
+            tool: execution.tool,
+            arguments: Arguments::read(execution.arguments),
+            options: execution.options,
+            client: execution.client,
+            session: execution.session,
+            cancel: execution.cancel,
+            trace: execution.trace,
+            key_exempt: execution.key_exempt,
+        }
+    }
+
+    fn reply(&self, entry: Option<Arc<Entry>>, outcome: Outcome) -> Reply {
+        let took = self.started.elapsed().as_millis();
+        Reply {
+            request_id: self.id.clone(),
+            timestamp_ms: self.at_ms,
+            duration_ms: u64::try_from(took).unwrap_or(u64::MAX),
+            entry,
+            outcome,
+        }
+    }
+}
+
+impl Engine {
+    /// Runs a tool under policy, or says everything that stands in the way.
+    pub async fn execute(self: &Arc<Self>, caller: &Caller, execution: Execution) -> Result<Reply> {
+        let attempt = Attempt::new(self, caller, execution);
+        let span = tracing::info_span!(
+            "execute",
+            request_id = attempt.id,
+            server = attempt.server,
+            tool = attempt.tool,
+            actor = %attempt.caller.principal,
+        );
+        let id = attempt.id.clone();
+        let outcome = self.attempt(attempt).instrument(span).await;
+        outcome.map_err(|mut error| {
+            error.request_id = Some(id);
+            error
+        })
+    }
+
+    async fn attempt(self: &Arc<Self>, attempt: Attempt) -> Result<Reply> {
+        if let Some(handle) = attempt.options.page.clone() {
+            return self.read_page(&attempt, &handle).await;
+        }
+        self.see_settlements().await;
+        let entry = match self.resolve_attempt(&attempt).await {
+            Ok(entry) => entry,
+            Err(error) => return Err(self.turn_away(&attempt, error).await),
+        };
+        let decided = self.decide(&attempt, &entry).await?;
+        match decided.outcome {
+            policy::Outcome::Permitted(permit) => {
+                let reason = record::reason(&decided.trace);
+                self.run(attempt, entry, permit, reason).await
+            }
+            policy::Outcome::Rehearsed => {
+                self.record_rehearsal(&attempt, &entry, &decided.trace)
+                    .await?;
+                Ok(attempt.reply(Some(entry), Outcome::Rehearsed(decided.trace)))
+            }
+            policy::Outcome::Refused(ref refusal) => {
+                let mut error = if refusal.is_hidden() {
+                    self.no_tool(&attempt.caller, &attempt.server, &attempt.tool)
+                } else {
+                    Error::refused(refusal).of_tool(entry.tool.id.server(), entry.tool.id.tool())
+                };
+                error.more.challenge.clone_from(&decided.waiting);
+                if attempt.options.dry_run && !refusal.is_hidden() {
+                    error.more.steps.clone_from(&decided.trace);
+                }
+                self.record_refusal(&attempt, &entry, refusal, &decided.trace)
+                    .await?;
+                Err(error)
+            }
+        }
+    }
+
+    async fn resolve_attempt(self: &Arc<Self>, attempt: &Attempt) -> Result<Arc<Entry>> {
+        self.require_on()?;
+        let resolving = self.resolve(&attempt.caller, &attempt.server, &attempt.tool);
+        match attempt.cancel.run_until_cancelled(resolving).await {
+            Some(resolved) => resolved,
+            None => Err(Error::new(
+                Code::Cancelled,
+                "The call was cancelled before it was made.",
+            )),
+        }
+    }
+
+    /// Records an attempt that never met a tool.
+    async fn turn_away(&self, attempt: &Attempt, mut error: Box<Error>) -> Box<Error> {
+        // Where a tool is to be run, a server that cannot be reached is a failed execution.
+        if error.code == Code::ServerConnectionError {
+            error.code = Code::ToolExecutionError;
+        }
+        let outcome = match error.code {
+            Code::Cancelled => Recorded::Cancelled,
+            Code::ToolExecutionError | Code::RateLimited => Recorded::Error,
+            _ => Recorded::Refused,
+        };
+        match self.record_unmet(attempt, &error, outcome).await {
+            Ok(()) => error,
+            Err(unrecorded) => unrecorded,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The decision about one request, with everything that policy needs to know gathered first.
+
+use std::sync::{Arc, PoisonError};
+
+use toolcrib_core::policy::{
+    Ask, Challenge, Decision, Outcome, Request, Step, Validity, buckets, decide,
+};
+use toolcrib_core::schema::{Unknown, Violations};
+
+use super::Attempt;
+use crate::engine::Engine;
+use crate::engine::error::{Result, Waiting};
+use crate::engine::snapshot::Entry;
+
+/// A decision, and the question that it waits for.
+pub(super) struct Decided {
+    pub(super) outcome: Outcome,
+    pub(super) trace: Vec<Step>,
+    pub(super) waiting: Option<Waiting>,
+}
+
+impl Engine {
+    /// Decides whether the call may be made. Where a person has to confirm it, the person is asked.
+    pub(super) async fn decide(&self, attempt: &Attempt, entry: &Arc<Entry>) -> Result<Decided> {
+        let violations = self.violations(attempt, entry);
+        let named = match &attempt.options.challenge {
+            Some(id) => self.named_challenge(id).await?,
+            None => None,
+        };
+        let mut decision = self.judged(attempt, entry, violations.as_ref(), named.as_ref());
+        let mut waiting = named.as_ref().and_then(waits);
+        if let Outcome::Refused(refusal) = &decision.outcome
+            && let Some(Ask::Person(binding)) = refusal.ask()
+        {
+            let challenge = self.ask_person(attempt, binding).await?;
+            decision = self.judged(attempt, entry, violations.as_ref(), Some(&challenge));
+            waiting = waits(&challenge);
+        }
+        let confirms = matches!(&decision.outcome, Outcome::Refused(r) if r.ask().is_some());
+        Ok(Decided {
+            outcome: decision.outcome,
+            trace: decision.trace,
+            waiting: waiting.filter(|_| confirms),
+        })
+    }
+
+    fn judged(
+        &self,
+        attempt: &Attempt,
+        entry: &Entry,
+        violations: Option<&Violations>,
+        challenge: Option<&Challenge>,
+    ) -> Decision {
+        let (subject, options) = (entry.subject(), &attempt.options);
+        let now_ms = self.clock.now_ms();
+        // A call with a key may have its answer already, which costs no token; its bucket is taken
+        // once that is known.
+        let keyed = options.idempotency_key.is_some() && !options.dry_run;
+        let rate_wait_ms = if keyed {
+            None
+        } else {
+            self.buckets
+                .wait_ms(&buckets(&attempt.caller, &subject), now_ms)
+        };
+        let request = Request {
+            params_hash: attempt.arguments.hash,
+            validity: violations.map_or(Validity::Valid, Validity::Invalid),
+            idempotency_key: options.idempotency_key.as_deref(),
+            confirmed: options.confirmed,
+            challenge,
+            dry_run: options.dry_run,
+            timeout_ms: options.timeout_ms,
+            key_exempt: attempt.key_exempt,
+            rate_wait_ms,
+        };
+        decide(&attempt.caller, &subject, &request, now_ms)
+    }
+
+    /// What is wrong with the arguments, by the validator that was compiled for the schema.
+    fn violations(&self, attempt: &Attempt, entry: &Entry) -> Option<Violations> {
+        let value = match &attempt.arguments.value {
+            Ok(value) => value,
+            Err(error) => return Some(Violations::whole("json", error.to_string())),
+        };
+        if !value.is_object() {
+            let message = "the arguments must be a JSON object";
+            return Some(Violations::whole("type", message));
+        }
+        let compiled = {
+            let mut validators = self
+                .validators
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            validators.get(entry.metadata.schema_key, &entry.tool.input_schema)
+        };
+        let unknown = if attempt.caller.strict_arguments {
+            Unknown::Refuse
+        } else {
+            Unknown::Pass
+        };
+        match compiled {
+            Ok(compiled) => compiled.check(value, unknown).err(),
+            Err(error) => Some(Violations::whole("$schema", error.to_string())),
+        }
+    }
+}
+
+fn waits(challenge: &Challenge) -> Option<Waiting> {
+    let waiting = challenge.state == toolcrib_core::policy::confirmation::ChallengeState::Waiting;
+    waiting.then(|| Waiting {
+        id: challenge.id.to_string(),
+        expires_ms: challenge.expires_ms,
+    })
+}

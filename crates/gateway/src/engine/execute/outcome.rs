@@ -1,0 +1,312 @@
+//! What a call that was made came to: for the caller, for the record, and for the key.
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use toolcrib_core::Code;
+use toolcrib_core::limits::FAULT_TEXT_CHARS_MAX;
+use toolcrib_core::rpc::Fault;
+use toolcrib_core::secret::mask;
+use toolcrib_store::audit::Outcome;
+use toolcrib_store::idempotency::KeyFate;
+use toolcrib_upstream::mcp::Failure;
+
+use crate::engine::error::Error;
+use crate::engine::upstream::CallError;
+
+/// What an upstream answered, as a key remembers it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Said {
+    /// A result.
+    Result(Box<RawValue>),
+    /// That it does not fulfil the request.
+    Fault(Fault),
+}
+
+impl Said {
+    pub(super) fn to_text(&self) -> Option<String> {
+        serde_json::to_string(self).ok()
+    }
+
+    pub(super) fn from_text(text: &str) -> Option<Self> {
+        serde_json::from_str(text).ok()
+    }
+}
+
+/// How a call ended.
+#[derive(Debug)]
+pub(super) enum End {
+    /// The upstream said something.
+    Said(Said),
+    /// It did not, and why.
+    Failed(Failure),
+    /// The caller withdrew.
+    Cancelled,
+    /// The time was up.
+    TimedOut,
+    /// A bucket became empty before the call was made.
+    RateLimited(u64),
+    /// The person's word was used up before the call was made.
+    Unconfirmed,
+    /// The store could not be asked, so nothing was called.
+    Unrecorded(toolcrib_store::StoreError),
+}
+
+impl From<Result<Box<RawValue>, CallError>> for End {
+    fn from(answered: Result<Box<RawValue>, CallError>) -> Self {
+        match answered {
+            Ok(result) => Self::Said(Said::Result(result)),
+            Err(CallError::Refused(fault)) => Self::Said(Said::Fault(fault)),
+            Err(CallError::Failed(Failure::Cancelled)) => Self::Cancelled,
+            Err(CallError::Failed(Failure::TimedOut(_))) => Self::TimedOut,
+            Err(CallError::Failed(failure)) => Self::Failed(failure),
+        }
+    }
+}
+
+impl End {
+    /// How it is recorded.
+    pub(super) fn outcome(&self) -> Outcome {
+        match self {
+            Self::Said(Said::Result(result)) if !says_error(result) => Outcome::Ok,
+            Self::Said(_) | Self::Failed(_) => Outcome::Error,
+            Self::Cancelled => Outcome::Cancelled,
+            Self::TimedOut => Outcome::Timeout,
+            Self::RateLimited(_) | Self::Unconfirmed | Self::Unrecorded(_) => Outcome::Refused,
+        }
+    }
+
+    /// What becomes of the key: an answer stays, what certainly had no effect frees it, and anything
+    /// else is never run again under it.
+    pub(super) fn key_fate(&self) -> KeyFate {
+        match self {
+            Self::Said(said) => said.to_text().map_or(KeyFate::Unknown, KeyFate::Answer),
+            Self::Failed(failure) if failure.was_not_delivered() => KeyFate::Forget,
+            Self::Failed(_) | Self::Cancelled | Self::TimedOut => KeyFate::Unknown,
+            Self::RateLimited(_) | Self::Unconfirmed | Self::Unrecorded(_) => KeyFate::Forget,
+        }
+    }
+
+    /// The size of what came back.
+    pub(super) fn response_bytes(&self) -> Option<i64> {
+        match self {
+            Self::Said(Said::Result(result)) => i64::try_from(result.get().len()).ok(),
+            _ => None,
+        }
+    }
+
+    /// The code of the error that the caller gets, where it gets one.
+    pub(super) fn code(&self) -> Option<Code> {
+        match self {
+            Self::Said(Said::Result(result)) => {
+                says_error(result).then_some(Code::ToolExecutionError)
+            }
+            Self::Failed(Failure::Overloaded) => Some(Code::Overloaded),
+            Self::Said(Said::Fault(_)) | Self::Failed(_) => Some(Code::ToolExecutionError),
+            Self::Cancelled => Some(Code::Cancelled),
+            Self::TimedOut => Some(Code::ToolExecutionTimeout),
+            Self::RateLimited(_) => Some(Code::RateLimited),
+            Self::Unconfirmed => Some(Code::ConfirmationRequired),
+            Self::Unrecorded(_) => Some(Code::AuditUnavailable),
+        }
+    }
+}
+
+impl End {
+    /// What the upstream answered, or why there is nothing of it.
+    pub(super) fn into_result(self) -> Result<Box<RawValue>, Box<Error>> {
+        Err(match self {
+            Self::Said(Said::Result(result)) => return Ok(result),
+            Self::Said(Said::Fault(fault)) => refused(&fault),
+            Self::Failed(failure) => failed(&failure),
+            Self::Cancelled => Error::new(Code::Cancelled, "The call was cancelled.")
+                .suggest("Whether it took effect is not known"),
+            Self::TimedOut => {
+                Error::new(Code::ToolExecutionTimeout, "The call did not end in time.")
+                    .suggest("Find out whether it took effect, or give it more time with `timeout`")
+            }
+            Self::RateLimited(wait_ms) => {
+                let mut error = Error::new(Code::RateLimited, "A rate limit is used up for now.")
+                    .suggest(format!("Try again in {wait_ms} ms"));
+                error.more.retry_after_ms = Some(wait_ms);
+                error
+            }
+            Self::Unconfirmed => Error::new(
+                Code::ConfirmationRequired,
+                "The confirmation of this call was used before or has expired.",
+            )
+            .suggest("Make the call again to get a new one"),
+            Self::Unrecorded(error) => Box::<Error>::from(&error),
+        })
+    }
+}
+
+/// Whether a `CallToolResult` says that the tool failed.
+pub(super) fn says_error(result: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Flag {
+        #[serde(default)]
+        is_error: bool,
+    }
+    let flag: Result<Flag, _> = serde_json::from_str(result.get());
+    flag.is_ok_and(|flag| flag.is_error)
+}
+
+/// What the upstream refused, in its own words without secrets, bounded.
+pub(super) fn refused(fault: &Fault) -> Box<Error> {
+    let said: String = mask(&fault.message)
+        .chars()
+        .filter(|c| !c.is_control())
+        .take(FAULT_TEXT_CHARS_MAX)
+        .collect();
+    Error::new(
+        Code::ToolExecutionError,
+        format!("Tool execution failed: {said} (code {})", fault.code),
+    )
+}
+
+/// Why no answer came, in our own words: what the server or the system said stays in the log.
+fn failed(failure: &Failure) -> Box<Error> {
+    let why = match failure {
+        Failure::NotStarted(_) => "its server could not be started",
+        Failure::Exited { .. } => "its server's process ended",
+        Failure::Unreachable(_) => "its server cannot be reached",
+        Failure::Broken(_) => "the connection to its server broke before an answer came",
+        Failure::Status { status, .. } => {
+            return Error::new(
+                Code::ToolExecutionError,
+                format!("Tool execution failed: its server answered HTTP {status}."),
+            );
+        }
+        Failure::Unauthorised(_) => "its server refuses the credentials",
+        Failure::SessionLost => "its server has forgotten the session",
+        Failure::NotMcp(_) => "its server does not speak MCP",
+        Failure::TooLarge(_) => "its answer is larger than what is read",
+        Failure::Overloaded => {
+            return Error::new(
+                Code::Overloaded,
+                "Too many requests to this tool's server are under way.",
+            )
+            .suggest("Try again in a moment");
+        }
+        _ => "its server gave no answer",
+    };
+    let error = Error::new(
+        Code::ToolExecutionError,
+        format!("Tool execution failed: {why}."),
+    );
+    if failure.was_not_delivered() {
+        error.suggest("The call had no effect; try again in a moment")
+    } else {
+        error.suggest("Whether the call took effect is not known; find out before it is repeated")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::engine::definition::raw;
+
+    #[test]
+    fn what_certainly_had_no_effect_frees_the_key() {
+        let result = |value| End::Said(Said::Result(raw(&value)));
+        for (end, fate, code) in [
+            (result(json!({"content": []})), None, None),
+            (
+                result(json!({"isError": true})),
+                None,
+                Some(Code::ToolExecutionError),
+            ),
+            (
+                End::Failed(Failure::NotStarted("no such file".into())),
+                Some(KeyFate::Forget),
+                Some(Code::ToolExecutionError),
+            ),
+            (
+                End::Failed(Failure::Overloaded),
+                Some(KeyFate::Forget),
+                Some(Code::Overloaded),
+            ),
+            (
+                End::Failed(Failure::Broken("reset".into())),
+                Some(KeyFate::Unknown),
+                Some(Code::ToolExecutionError),
+            ),
+            (
+                End::TimedOut,
+                Some(KeyFate::Unknown),
+                Some(Code::ToolExecutionTimeout),
+            ),
+            (
+                End::Cancelled,
+                Some(KeyFate::Unknown),
+                Some(Code::Cancelled),
+            ),
+            (
+                End::RateLimited(1),
+                Some(KeyFate::Forget),
+                Some(Code::RateLimited),
+            ),
+            (
+                End::Unconfirmed,
+                Some(KeyFate::Forget),
+                Some(Code::ConfirmationRequired),
+            ),
+        ] {
+            assert_eq!(end.code(), code, "{end:?}");
+            match (end.key_fate(), fate) {
+                (KeyFate::Answer(text), None) => assert!(Said::from_text(&text).is_some()),
+                (found, expected) => assert_eq!(Some(found), expected, "{end:?}"),
+            }
+        }
+    }
+
+    #[test]
+    fn an_answer_is_remembered_word_for_word() {
+        let text = r#"{ "content": [],  "x": 1.50 }"#;
+        let said = Said::Result(RawValue::from_string(text.into()).unwrap());
+        let Some(Said::Result(again)) = Said::from_text(&said.to_text().unwrap()) else {
+            panic!("not a result");
+        };
+        assert_eq!(again.get(), text);
+    }
+
+    #[test]
+    fn failures_tell_nothing_of_the_upstream() {
+        let secret = "/home/ann/.ssh ghp_0123456789abcdefghij";
+        for failure in [
+            Failure::NotStarted(secret.into()),
+            Failure::Exited {
+                status: secret.into(),
+                stderr: secret.into(),
+            },
+            Failure::Unreachable(secret.into()),
+            Failure::Broken(secret.into()),
+            Failure::Unauthorised(secret.into()),
+            Failure::NotMcp(secret.into()),
+            Failure::SessionLost,
+            Failure::TooLarge(1),
+            Failure::Closed,
+            Failure::Status {
+                status: 500,
+                excerpt: secret.into(),
+                retry_after: None,
+            },
+            Failure::TimedOut(Duration::from_secs(1)),
+        ] {
+            let error = failed(&failure);
+            assert!(!error.message.contains("ssh"), "{error}");
+            assert!(!error.message.contains("ghp_"), "{error}");
+        }
+        let fault = Fault::new(-32603, "bad token ghp_0123456789abcdefghij\u{7}".to_owned());
+        assert_eq!(
+            refused(&fault).message,
+            "Tool execution failed: bad token *** (code -32603)"
+        );
+    }
+}

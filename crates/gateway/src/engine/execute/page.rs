@@ -1,0 +1,147 @@
+//! Large results: what is given at once, and how the rest is read without calling again.
+
+use std::fmt::Write as _;
+use std::sync::Arc;
+
+use serde_json::value::RawValue;
+use toolcrib_core::{Code, ToolId};
+
+use super::Attempt;
+use super::outcome::says_error;
+use super::shape::{Shaped, Wanted, shape};
+use crate::engine::Engine;
+use crate::engine::answer::{Answered, Outcome, Reply, Rest};
+use crate::engine::error::{Error, Result};
+use crate::engine::snapshot::Entry;
+
+/// A handle and a place in the result behind it, written `handle.place`.
+struct Mark<'a> {
+    handle: &'a str,
+    from: usize,
+}
+
+impl<'a> Mark<'a> {
+    fn read(text: &'a str) -> Option<Self> {
+        let (handle, from) = text.rsplit_once('.')?;
+        let from = from.parse().ok()?;
+        (!handle.is_empty()).then_some(Self { handle, from })
+    }
+
+    fn write(handle: &str, from: usize) -> String {
+        format!("{handle}.{from}")
+    }
+}
+
+impl Engine {
+    /// The next part of a result that was kept for this principal.
+    pub(super) async fn read_page(&self, attempt: &Attempt, page: &str) -> Result<Reply> {
+        let gone = || {
+            Error::new(
+                Code::ResultExpired,
+                "There is no such page of a result for this caller, or it is no longer kept.",
+            )
+            .suggest("Make the call again if it may be repeated")
+            .of_tool(&attempt.server, &attempt.tool)
+        };
+        let mark = Mark::read(page).ok_or_else(gone)?;
+        let principal = attempt.caller.principal.to_string();
+        let kept = self
+            .store
+            .kept_result(mark.handle, &principal, self.clock.now_ms())
+            .await
+            .map_err(|error| {
+                tracing::error!(%error, "a kept result could not be read");
+                Box::<Error>::from(&error)
+            })?
+            .ok_or_else(gone)?;
+        let result = RawValue::from_string(kept.content).map_err(|_| gone())?;
+        let snapshot = self.snapshot();
+        let id = ToolId::parse(&kept.tool_id);
+        let entry = id.as_ref().and_then(|id| snapshot.entry(id)).cloned();
+        let shaped = shape(&result, self.wanted(mark.from));
+        let rest = shaped.next.map(|next| Rest {
+            page: Mark::write(mark.handle, next.from),
+            left: next.left,
+        });
+        let answered = Answered {
+            is_error: says_error(&result),
+            result: shaped.result,
+            replayed: false,
+            rest,
+        };
+        Ok(attempt.reply(entry, Outcome::Answered(answered)))
+    }
+
+    /// The first part of a result; where it is not all of it, the whole is kept for later.
+    pub(super) async fn answered(
+        &self,
+        attempt: &Attempt,
+        entry: &Arc<Entry>,
+        result: &RawValue,
+        replayed: bool,
+    ) -> Answered {
+        let is_error = says_error(result);
+        let Shaped { result: part, next } = shape(result, self.wanted(0));
+        let mut answered = Answered {
+            result: part,
+            is_error,
+            replayed,
+            rest: None,
+        };
+        if let Some(next) = next {
+            let handle = hex(&self.clock.random::<16>());
+            let principal = attempt.caller.principal.to_string();
+            let (tool_id, now_ms) = (entry.tool.id.to_string(), self.clock.now_ms());
+            let kept = self
+                .store
+                .keep_result(&handle, &principal, &tool_id, result.get(), now_ms)
+                .await;
+            match kept {
+                Ok(()) => {
+                    answered.rest = Some(Rest {
+                        page: Mark::write(&handle, next.from),
+                        left: next.left,
+                    });
+                }
+                Err(error) => {
+                    // The call has been made: better all of its result than a part without the rest.
+                    tracing::warn!(%error, "a large result could not be kept for later pages");
+                    answered.result = result.to_owned();
+                }
+            }
+        }
+        answered
+    }
+
+    fn wanted(&self, from: usize) -> Wanted {
+        let results = &self.snapshot.load().config.settings.results;
+        Wanted {
+            tokens_max: usize::try_from(results.max_tokens).unwrap_or(usize::MAX),
+            from,
+        }
+    }
+}
+
+fn hex(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 2);
+    for byte in bytes {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_is_read_as_it_was_written() {
+        let text = Mark::write(&hex(&[0, 255]), 40);
+        assert_eq!(text, "00ff.40");
+        let mark = Mark::read(&text).unwrap();
+        assert_eq!((mark.handle, mark.from), ("00ff", 40));
+        for wrong in ["", "x", ".1", "x.", "x.-1", "x.y"] {
+            assert!(Mark::read(wrong).is_none(), "{wrong}");
+        }
+    }
+}

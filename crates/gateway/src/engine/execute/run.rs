@@ -1,0 +1,325 @@
+//! A call that may be made: journalled and keyed, taken from its buckets, made, recorded.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolcrib_core::Code;
+use toolcrib_core::policy::Permit;
+use toolcrib_store::audit::Outcome as Recorded;
+use toolcrib_store::idempotency::{self, Waiting};
+use toolcrib_store::{Begin, Ending, Execution};
+use tracing::Instrument;
+
+use super::Attempt;
+use super::outcome::{End, Said, refused};
+use super::record::unrecorded;
+use crate::engine::Engine;
+use crate::engine::answer::{Outcome, Reply};
+use crate::engine::error::{Earlier, Error, Result};
+use crate::engine::snapshot::Entry;
+use crate::engine::upstream::{Call, Health};
+
+/// A call under way, counted until it is dropped.
+struct InFlight(Arc<AtomicUsize>);
+
+impl Drop for InFlight {
+    fn drop(&mut self) {
+        self.0.fetch_sub(1, Ordering::AcqRel);
+    }
+}
+
+impl Engine {
+    /// Makes a call that is permitted, or gives the answer that its key has.
+    pub(super) async fn run(
+        self: &Arc<Self>,
+        attempt: Attempt,
+        entry: Arc<Entry>,
+        permit: Permit,
+        reason: String,
+    ) -> Result<Reply> {
+        let Some(in_flight) = self.enter() else {
+            let code = Some(Code::Overloaded);
+            let full = "too many calls are under way";
+            self.record_keyed(&attempt, &entry, full, Recorded::Refused, code)
+                .await?;
+            return Err(
+                Error::new(Code::Overloaded, "Too many calls are under way.")
+                    .suggest("Try again in a moment")
+                    .of_tool(entry.tool.id.server(), entry.tool.id.tool()),
+            );
+        };
+        let execution = match self.begin(&attempt, &entry, &permit, &reason).await? {
+            Begun::Fresh(execution) => execution,
+            Begun::Answered(reply) => return Ok(reply),
+        };
+        // On a task of its own: a caller that goes away cancels the call, and does not leave it
+        // without a record.
+        let cancel = attempt.cancel.child_token();
+        let gone = cancel.clone().drop_guard();
+        let engine = Arc::clone(self);
+        let work = async move {
+            let _counted = in_flight;
+            let end = engine.call(&attempt, &entry, permit, &cancel).await;
+            engine.conclude(&attempt, &entry, execution, end).await
+        };
+        let outcome = self.tasks.spawn(work.in_current_span()).await;
+        gone.disarm();
+        match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(Error::new(Code::Cancelled, "Toolcrib is ending.")),
+            },
+        }
+    }
+
+    /// Counts one more call, unless that is more than may be under way.
+    fn enter(&self) -> Option<InFlight> {
+        let most = self.snapshot.load().config.settings.limits.calls_in_flight;
+        let most = usize::try_from(most).unwrap_or(usize::MAX);
+        let counter = Arc::clone(&self.in_flight);
+        let before = counter.fetch_add(1, Ordering::AcqRel);
+        let entered = InFlight(counter);
+        (before < most).then_some(entered)
+    }
+
+    /// Journals the call and claims its key, or answers from the key.
+    async fn begin(
+        &self,
+        attempt: &Attempt,
+        entry: &Arc<Entry>,
+        permit: &Permit,
+        reason: &str,
+    ) -> Result<Begun> {
+        loop {
+            let journalled = self.journal_entry(attempt, entry, reason);
+            let begun = self
+                .store
+                .begin_execution(journalled, permit.idempotency_key())
+                .await
+                .map_err(|error| unrecorded(&error))?;
+            match begun {
+                Begin::Fresh(execution) => return Ok(Begun::Fresh(execution)),
+                Begin::InProgress(waiting) => {
+                    self.wait_for(attempt, entry, permit, &waiting).await?;
+                }
+                Begin::Replay { earlier, answer } => {
+                    let reply = self.replay(attempt, entry, earlier, answer).await?;
+                    return Ok(Begun::Answered(reply));
+                }
+                Begin::Conflict(earlier) => {
+                    let error = Error::new(
+                        Code::IdempotencyConflict,
+                        "This idempotency key was used before for another tool or other arguments.",
+                    )
+                    .suggest("Use a new key for a new effect");
+                    return Err(self.held(attempt, entry, error, earlier).await);
+                }
+                Begin::Unknown(earlier) => {
+                    let error = Error::new(
+                        Code::IdempotencyUnknown,
+                        "The first call with this idempotency key was cut off; whether it took effect is not known.",
+                    )
+                    .suggest("Look at what the tool changes; use a new key only if it had no effect");
+                    return Err(self.held(attempt, entry, error, earlier).await);
+                }
+            }
+        }
+    }
+
+    /// Waits for the call that holds the key, as long as this call may take.
+    async fn wait_for(
+        &self,
+        attempt: &Attempt,
+        entry: &Arc<Entry>,
+        permit: &Permit,
+        waiting: &Waiting,
+    ) -> Result<()> {
+        let now_ms = self.clock.now_ms();
+        let patience = until(permit.deadline_ms(), now_ms);
+        let settling = waiting.settled(patience, now_ms);
+        let (code, message) = match attempt.cancel.run_until_cancelled(settling).await {
+            Some(Ok(true)) => return Ok(()),
+            Some(Err(error)) => return Err(unrecorded(&error)),
+            Some(Ok(false)) => (
+                Code::ToolExecutionTimeout,
+                "The first call with this idempotency key is still running.",
+            ),
+            None => (
+                Code::Cancelled,
+                "The call was cancelled while it waited for the first one with its key.",
+            ),
+        };
+        let error = Error::new(code, message).suggest("Ask again with the same key later");
+        Err(self
+            .held(attempt, entry, error, waiting.earlier().clone())
+            .await)
+    }
+
+    /// Records a call that its key kept from being made.
+    async fn held(
+        &self,
+        attempt: &Attempt,
+        entry: &Arc<Entry>,
+        mut error: Box<Error>,
+        earlier: idempotency::Earlier,
+    ) -> Box<Error> {
+        let reason = format!("the key is held by {}", earlier.request_id);
+        error.more.earlier = Some(Earlier {
+            request_id: earlier.request_id,
+            started_ms: earlier.started_ms,
+        });
+        let code = Some(error.code);
+        let outcome = match error.code {
+            Code::Cancelled => Recorded::Cancelled,
+            Code::ToolExecutionTimeout => Recorded::Timeout,
+            _ => Recorded::Refused,
+        };
+        let recorded = self
+            .record_keyed(attempt, entry, &reason, outcome, code)
+            .await;
+        match recorded {
+            Ok(()) => error.of_tool(entry.tool.id.server(), entry.tool.id.tool()),
+            Err(unrecorded) => unrecorded,
+        }
+    }
+
+    /// Gives the answer that the key has.
+    async fn replay(
+        &self,
+        attempt: &Attempt,
+        entry: &Arc<Entry>,
+        earlier: idempotency::Earlier,
+        answer: Option<String>,
+    ) -> Result<Reply> {
+        let reason = format!("the answer of {} is given again", earlier.request_id);
+        let said = answer.as_deref().and_then(Said::from_text);
+        let (server, tool) = (entry.tool.id.server(), entry.tool.id.tool());
+        let outcome = match said {
+            Some(Said::Result(result)) => {
+                let answered = self.answered(attempt, entry, &result, true).await;
+                Ok(attempt.reply(Some(Arc::clone(entry)), Outcome::Answered(answered)))
+            }
+            Some(Said::Fault(fault)) => Err(refused(&fault).of_tool(server, tool)),
+            None => Err(Error::new(
+                Code::ResultExpired,
+                "The call with this idempotency key was made before; its answer was too large to keep.",
+            )
+            .suggest("Do not repeat it; read what it changed instead")
+            .of_tool(server, tool)),
+        };
+        let code = outcome.as_ref().err().map(|error| error.code);
+        self.record_keyed(attempt, entry, &reason, Recorded::Replayed, code)
+            .await?;
+        outcome
+    }
+
+    /// Takes the buckets, uses the person's word, and makes the call under its deadline.
+    async fn call(
+        &self,
+        attempt: &Attempt,
+        entry: &Entry,
+        permit: Permit,
+        cancel: &CancellationToken,
+    ) -> End {
+        let now_ms = self.clock.now_ms();
+        if let Err(wait_ms) = self.buckets.take(permit.buckets(), now_ms) {
+            return End::RateLimited(wait_ms);
+        }
+        match self.spend(&permit).await {
+            Ok(true) => {}
+            Ok(false) => return End::Unconfirmed,
+            Err(error) => return End::Unrecorded(error),
+        }
+        let snapshot = self.snapshot();
+        let server = entry.tool.id.server();
+        let supplier = snapshot.suppliers().find(|s| *s.name == *server);
+        let Some(supplier) = supplier else {
+            return End::Failed(toolcrib_upstream::mcp::Failure::Unreachable(
+                "the configuration does not have it any more".to_owned(),
+            ));
+        };
+        // Starting a server has a time of its own, on top of the call's.
+        let starting = match self.upstream.standing(server).health {
+            Health::Connected => Duration::ZERO,
+            _ => Duration::from_millis(supplier.start_timeout_ms),
+        };
+        let deadline = Instant::now() + until(permit.deadline_ms(), now_ms) + starting;
+        let call = Call {
+            owner: supplier.owner(&attempt.caller.principal, attempt.session.as_deref()),
+            arguments: attempt.arguments.raw.clone(),
+            client: attempt.client.clone(),
+            cancel: cancel.clone(),
+            trace: attempt.trace.clone(),
+        };
+        let calling = self.upstream.call(permit, call);
+        tokio::select! {
+            biased;
+            answered = calling => answered.into(),
+            () = cancel.cancelled() => End::Cancelled,
+            () = self.hurry.cancelled() => End::Cancelled,
+            () = tokio::time::sleep_until(deadline) => End::TimedOut,
+        }
+    }
+
+    /// Records how the call ended and turns it into the answer.
+    async fn conclude(
+        &self,
+        attempt: &Attempt,
+        entry: &Arc<Entry>,
+        execution: Execution,
+        end: End,
+    ) -> Result<Reply> {
+        let code = end.code();
+        let took = attempt.started.elapsed();
+        let ending = Ending {
+            outcome: end.outcome(),
+            error_code: code.map(|code| code.to_string()),
+            duration_us: i64::try_from(took.as_micros()).ok(),
+            response_bytes: end.response_bytes(),
+            key: end.key_fate(),
+        };
+        let (outcome, bytes) = (ending.outcome, ending.response_bytes);
+        tracing::info!(
+            outcome = outcome.as_str(),
+            code = code.map(Code::as_str),
+            ?took,
+            bytes,
+            "called"
+        );
+        if let End::Failed(failure) = &end {
+            tracing::warn!(%failure, "a call failed");
+        }
+        if let Err(error) = execution.finish(ending).await {
+            // The call has been made; its ending is written as soon as the store can be.
+            tracing::error!(%error, "the ending of an execution waits to be recorded");
+        }
+        self.store.count("call", 1, attempt.at_ms);
+        if code.is_some() {
+            self.store.count("call.failed", 1, attempt.at_ms);
+        }
+        match end.into_result() {
+            Ok(result) => {
+                let answered = self.answered(attempt, entry, &result, false).await;
+                Ok(attempt.reply(Some(Arc::clone(entry)), Outcome::Answered(answered)))
+            }
+            Err(error) => Err(error.of_tool(entry.tool.id.server(), entry.tool.id.tool())),
+        }
+    }
+}
+
+/// How a call begins.
+enum Begun {
+    /// It is journalled and may be made.
+    Fresh(Execution),
+    /// Its key has the answer.
+    Answered(Reply),
+}
+
+/// The time until a deadline.
+fn until(deadline_ms: i64, now_ms: i64) -> Duration {
+    Duration::from_millis(u64::try_from(deadline_ms.saturating_sub(now_ms)).unwrap_or(0))
+}

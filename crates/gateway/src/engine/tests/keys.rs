@@ -1,0 +1,148 @@
+//! Idempotency: the same key gives the same answer and has one effect.
+
+use serde_json::json;
+use tokio_util::sync::CancellationToken;
+use toolcrib_core::Code;
+use toolcrib_store::audit::Outcome as Recorded;
+use toolcrib_upstream::mcp::Failure;
+
+use crate::engine::fixture::{
+    Answers, SERVERS, Workshop, answered, execution, key, keyed, refused, text, until,
+};
+
+const TITLE: &str = r#"{"title": "x"}"#;
+
+#[tokio::test]
+async fn the_same_key_gives_the_same_answer_without_calling() {
+    let shop = Workshop::open(SERVERS).await;
+    shop.puppets
+        .answer("github:send_mail", Answers::Result(text("sent")));
+    let first = answered(
+        shop.run("github:send_mail", TITLE, key("k1"))
+            .await
+            .unwrap(),
+    );
+    shop.puppets
+        .answer("github:send_mail", Answers::Result(text("sent twice")));
+    let again = r#"{"title":"x"}"#;
+    let second = answered(
+        shop.run("github:send-mail", again, key("k1"))
+            .await
+            .unwrap(),
+    );
+    assert!(!first.replayed && second.replayed);
+    assert_eq!(first.result.get(), second.result.get());
+    assert_eq!(shop.calls().len(), 1);
+    let outcomes: Vec<_> = shop
+        .records()
+        .await
+        .iter()
+        .map(|r| r.record.outcome)
+        .collect();
+    assert_eq!(outcomes, [Recorded::Ok, Recorded::Replayed]);
+    let error = refused(
+        shop.run("github:send_mail", r#"{"title": "y"}"#, key("k1"))
+            .await,
+    );
+    assert_eq!(error.code, Code::IdempotencyConflict);
+    assert!(error.more.earlier.is_some());
+    let other = keyed(&["*"]);
+    let theirs = answered(
+        shop.run_as(&other, "github:send_mail", TITLE, key("k1"))
+            .await
+            .unwrap(),
+    );
+    assert!(!theirs.replayed, "another caller's key is another key");
+}
+
+#[tokio::test]
+async fn what_the_tool_said_no_to_is_remembered_too() {
+    let shop = Workshop::open(SERVERS).await;
+    shop.puppets.answer(
+        "github:send_mail",
+        Answers::Fault(-32000, "no such address"),
+    );
+    let first = refused(shop.run("github:send_mail", TITLE, key("k")).await);
+    shop.puppets.answer(
+        "github:send_mail",
+        Answers::Result(json!({"isError": true})),
+    );
+    let second = refused(shop.run("github:send_mail", TITLE, key("k")).await);
+    assert_eq!(first.message, second.message);
+    let failed = answered(
+        shop.run("github:send_mail", TITLE, key("k2"))
+            .await
+            .unwrap(),
+    );
+    let again = answered(
+        shop.run("github:send_mail", TITLE, key("k2"))
+            .await
+            .unwrap(),
+    );
+    assert!(failed.is_error && again.is_error && again.replayed);
+    assert_eq!(shop.calls().len(), 2);
+}
+
+#[tokio::test]
+async fn a_call_that_was_cut_off_is_never_run_again_under_its_key() {
+    let shop = Workshop::open(SERVERS).await;
+    shop.puppets.answer(
+        "github:send_mail",
+        Answers::Fails(Failure::Broken("reset".into())),
+    );
+    let first = refused(shop.run("github:send_mail", TITLE, key("k")).await);
+    shop.puppets
+        .answer("github:send_mail", Answers::Result(text("sent")));
+    let second = refused(shop.run("github:send_mail", TITLE, key("k")).await);
+    assert_eq!(second.code, Code::IdempotencyUnknown);
+    assert_eq!(
+        second.more.earlier.unwrap().request_id,
+        first.request_id.unwrap()
+    );
+    assert_eq!(shop.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_call_that_had_no_effect_frees_its_key() {
+    let shop = Workshop::open(SERVERS).await;
+    shop.puppets.answer(
+        "github:send_mail",
+        Answers::Fails(Failure::Unreachable("refused".into())),
+    );
+    refused(shop.run("github:send_mail", TITLE, key("k")).await);
+    shop.puppets
+        .answer("github:send_mail", Answers::Result(text("sent")));
+    let second = answered(shop.run("github:send_mail", TITLE, key("k")).await.unwrap());
+    assert!(!second.replayed);
+    assert_eq!(shop.calls().len(), 2);
+}
+
+#[tokio::test]
+async fn a_second_call_waits_for_the_first_with_its_key() {
+    let shop = Workshop::open(SERVERS).await;
+    shop.puppets.answer("github:send_mail", Answers::Hangs);
+    let start = |cancel: CancellationToken| {
+        let (engine, local) = (shop.engine.clone(), shop.local());
+        let mut call = execution("github:send_mail", TITLE);
+        call.options = key("k");
+        call.cancel = cancel;
+        tokio::spawn(async move { engine.execute(&local, call).await })
+    };
+    let cancel = CancellationToken::new();
+    let first = start(cancel.clone());
+    until(|| !shop.calls().is_empty()).await;
+    let second = start(CancellationToken::new());
+    let third = CancellationToken::new();
+    third.cancel();
+    let third = refused(start(third).await.unwrap());
+    assert_eq!(third.code, Code::Cancelled, "waiting can be given up");
+    assert!(!second.is_finished());
+    cancel.cancel();
+    assert_eq!(refused(first.await.unwrap()).code, Code::Cancelled);
+    assert_eq!(
+        refused(second.await.unwrap()).code,
+        Code::IdempotencyUnknown
+    );
+    assert_eq!(shop.calls().len(), 1);
+    assert_eq!(shop.records().await.len(), 3);
+}

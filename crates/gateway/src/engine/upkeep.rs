@@ -1,0 +1,114 @@
+//! What is done beside requests: recovery, retention, and hearing what servers and people change.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::broadcast::error::RecvError;
+use tokio::time::MissedTickBehavior;
+use toolcrib_config::load::Config;
+use toolcrib_core::limits::{APPROVAL_POLL_MS, MAINTENANCE_MS};
+use toolcrib_store::audit::retention::Retention;
+
+use super::Engine;
+use super::upstream::{Change, Wish};
+
+const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
+const MEGABYTE: i64 = 1024 * 1024;
+
+impl Engine {
+    /// Starts the work beside requests, until [`Engine::close`]. A command that asks one question does
+    /// without.
+    pub fn start(self: &Arc<Self>) {
+        self.tasks.spawn(Arc::clone(self).maintain());
+        self.tasks.spawn(Arc::clone(self).watch_settlements());
+        self.tasks.spawn(Arc::clone(self).hear_changes());
+    }
+
+    /// Records what dead processes left open, forgets what has expired, and keeps the log in bounds.
+    async fn maintain(self: Arc<Self>) {
+        let mut round = tokio::time::interval(Duration::from_millis(MAINTENANCE_MS));
+        round.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while self
+            .ending
+            .run_until_cancelled(round.tick())
+            .await
+            .is_some()
+        {
+            let keep = retention(&self.config());
+            match self.store.maintain(keep, self.clock.now_ms()).await {
+                Ok(done) if done.recovered.unknown > 0 => {
+                    tracing::warn!(
+                        count = done.recovered.unknown,
+                        "executions of a process that died were recorded with the outcome unknown"
+                    );
+                }
+                Ok(done) => tracing::debug!(?done, "the store was maintained"),
+                Err(error) => tracing::error!(%error, "the store could not be maintained"),
+            }
+        }
+    }
+
+    /// Sees that somebody settled an approval, also while nobody asks.
+    async fn watch_settlements(self: Arc<Self>) {
+        let mut round = tokio::time::interval(Duration::from_millis(APPROVAL_POLL_MS));
+        round.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while self
+            .ending
+            .run_until_cancelled(round.tick())
+            .await
+            .is_some()
+        {
+            self.see_settlements().await;
+        }
+    }
+
+    /// Asks a server again that says its tools changed, or that was reached anew.
+    async fn hear_changes(self: Arc<Self>) {
+        let mut changes = self.upstream.changes();
+        loop {
+            let heard = self.ending.run_until_cancelled(changes.recv()).await;
+            let name = match heard {
+                None | Some(Err(RecvError::Closed)) => return,
+                Some(Err(RecvError::Lagged(missed))) => {
+                    // Which servers spoke is not known any more, so that none counts as fresh.
+                    tracing::warn!(missed, "changes of servers came too fast");
+                    self.cache.load().invalidate_all();
+                    continue;
+                }
+                Some(Ok(Change::Tools(name) | Change::Reconnected(name))) => name,
+            };
+            self.cache.load().invalidate(&name);
+            let snapshot = self.snapshot();
+            let supplier = snapshot.suppliers().find(|s| *s.name == *name);
+            if let Some(supplier) = supplier.filter(|s| s.enabled) {
+                drop(self.ask(supplier, Wish::Anew));
+            }
+        }
+    }
+}
+
+/// How much of the log the configuration keeps; 0 sets no bound.
+fn retention(config: &Config) -> Retention {
+    let audit = &config.settings.audit;
+    let bound = |count: u32, unit: i64| (count > 0).then(|| i64::from(count).saturating_mul(unit));
+    Retention {
+        age_ms_max: bound(audit.retention_days, DAY_MS),
+        size_bytes_max: bound(audit.max_megabytes, MEGABYTE),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::fixture::Workshop;
+
+    #[tokio::test]
+    async fn retention_is_as_configured_and_zero_keeps_everything() {
+        let shop = Workshop::open("audit: {retentionDays: 2, maxMegabytes: 3}\n").await;
+        let keep = retention(&shop.engine.config());
+        assert_eq!(keep.age_ms_max, Some(2 * DAY_MS));
+        assert_eq!(keep.size_bytes_max, Some(3 * MEGABYTE));
+        let keep = retention(&shop.config("audit: {retentionDays: 0, maxMegabytes: 0}\n"));
+        assert_eq!(keep, Retention::default());
+    }
+}
