@@ -127,10 +127,10 @@ def ablate(*paths):
     """What is lost on families left out when a kind of evidence is taken away, or alone is there."""
     lists = Lists(paths)
     full = lists.x
-    everything = report(lists, leave_one_out(lists, lambda *a: fit_linear(*a, l2=1e-2, steps=200)), "everything")
+    everything = report(lists, leave_one_out(lists, lambda *a: fit_linear(*a, l2=1e-2, steps=120)), "everything")
     for group, names in GROUPS.items():
         lists.x = full * np.array([n not in names for n in lists.names], np.float32)
-        report(lists, leave_one_out(lists, lambda *a: fit_linear(*a, l2=1e-2, steps=200)), "without " + group)
+        report(lists, leave_one_out(lists, lambda *a: fit_linear(*a, l2=1e-2, steps=120)), "without " + group)
     lists.x = full
     return everything
 
@@ -156,10 +156,10 @@ def evidence(lists, scores):
 CONFIDENCE = ["bias", "margin", "share", "close_rivals", "score", "cover", "likeness", "lexical_share", "words_known",
               "name_share", "first_by_words", "first_by_meaning", "wish_likeness"]
 # How much the queries count whose right tools were taken away.
-NOTHING_FITS = 0.25
+NOTHING_FITS = 0.1
 
 
-def fit_logistic(x, y, w, l2=1e-3):
+def fit_logistic(x, y, w, l2=1.0):
     c = np.zeros(x.shape[1])
     for _ in range(50):
         p = 1 / (1 + np.exp(-x @ c))

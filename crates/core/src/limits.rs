@@ -250,6 +250,8 @@ pub const SUSPICION_TEXTS_MAX: usize = 2_000;
 pub const SUSPICION_FLAGS_MAX: usize = 20;
 /// Most tools in scope for which meanings alone bring in tools; beyond it words do.
 pub const SEARCH_MEANING_SCAN_TOOLS: usize = 12_000;
+/// How many tools are compared with the wish in full, those whose signs agree best.
+pub const SEARCH_MEANING_COMPARED: usize = 128;
 /// How many tools their meaning brings to the second look, at most.
 pub const SEARCH_MEANING_CANDIDATES: usize = 24;
 /// How many tools are offered when someone has to choose.

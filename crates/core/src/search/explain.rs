@@ -6,7 +6,7 @@ use super::index::Index;
 use super::model::Model;
 use super::part::short;
 use super::query::Query;
-use super::signals::SIGNAL_NAMES;
+use super::signals::{SIGNAL_NAMES, Signals};
 
 /// Signals that stand for something a person can check, and how to say it.
 const SAYINGS: [(&str, &str); 10] = [
@@ -41,17 +41,22 @@ const SAYINGS: [(&str, &str); 10] = [
 const SAID_FROM: f32 = 0.3;
 
 /// The reasons, the strongest first.
-pub(crate) fn reasons(index: &Index, query: &Query, ranked: &Ranked) -> Vec<String> {
+pub(crate) fn reasons(
+    index: &Index,
+    query: &Query,
+    ranked: &Ranked,
+    signals: &Signals,
+) -> Vec<String> {
     let mut out = Vec::new();
     if ranked.exact {
         out.push("the query is its name".to_owned());
     }
     out.extend(words(index, query, ranked.number));
-    let shares = Model::shared().contributions(&ranked.signals);
+    let shares = Model::shared().contributions(signals);
     let mut said: Vec<(f32, &str)> = Vec::new();
     for (signal, saying) in SAYINGS {
         let at = SIGNAL_NAMES.iter().position(|name| *name == signal);
-        if let Some(at) = at.filter(|at| ranked.signals[*at] >= SAID_FROM && shares[*at] > 0.0) {
+        if let Some(at) = at.filter(|at| signals[*at] >= SAID_FROM && shares[*at] > 0.0) {
             said.push((shares[at], saying));
         }
     }

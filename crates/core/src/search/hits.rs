@@ -1,7 +1,5 @@
 //! A search, from the text of the wish to the tools, best first.
 
-use std::cell::RefCell;
-
 use super::explain;
 use super::index::Index;
 use super::model::{Model, relevance};
@@ -9,7 +7,7 @@ use super::query::Query;
 use super::retrieve::{self, Candidate, Scope, by_name};
 use super::signals::{Judge, Signals};
 use super::wishes::WISHES_MAX;
-use super::words::Reader;
+use super::words::READER;
 use crate::catalog::ToolId;
 use crate::limits::{SEARCH_ALTERNATIVES, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX};
 
@@ -61,29 +59,27 @@ impl Hits {
     }
 }
 
+#[derive(Clone, Copy)]
 pub(crate) struct Ranked {
     pub(crate) number: u32,
     pub(crate) score: f32,
     pub(crate) exact: bool,
     pub(crate) wish: u8,
-    pub(crate) signals: Signals,
+    /// Where its signals stand.
+    place: usize,
 }
 
 /// All that one search knows.
 struct Ranking {
     query: Query,
     ranked: Vec<Ranked>,
+    signals: Vec<Signals>,
     confidence: f32,
     total: usize,
 }
 
 /// How much one more tool for the same wish falls back when others wait, in units of the score.
 const SAME_WISH: f32 = 0.4;
-
-thread_local! {
-    /// Words that were read before need not be stemmed and spelt again.
-    static READER: RefCell<Reader> = RefCell::default();
-}
 
 impl Index {
     /// Finds the tools for a wish. An empty query, or one without any letter, finds nothing.
@@ -122,18 +118,18 @@ impl Index {
         let Some(ranked) = ranking.ranked.iter().find(is_it) else {
             return Vec::new();
         };
-        explain::reasons(self, &ranking.query, ranked)
+        explain::reasons(self, &ranking.query, ranked, &ranking.signals[ranked.place])
     }
 
     /// The signals of the best candidates of a query, for measuring and training.
     pub fn signals(&self, text: &str, filter: &Filter<'_>) -> Vec<(ToolId, Signals)> {
-        let ranked = self
-            .rank(text, filter)
-            .map(|r| r.ranked)
-            .unwrap_or_default();
-        let named = ranked
-            .into_iter()
-            .map(|r| Some((self.entry(r.number)?.id.clone(), r.signals)));
+        let Some(ranking) = self.rank(text, filter) else {
+            return Vec::new();
+        };
+        let named = ranking
+            .ranked
+            .iter()
+            .map(|r| Some((self.entry(r.number)?.id.clone(), ranking.signals[r.place])));
         named.flatten().collect()
     }
 
@@ -155,10 +151,10 @@ impl Index {
             };
             let mut found = retrieve::retrieve(self, &query, &scope);
             let exact = self.exact(&query, &scope, &mut found);
-            let mut ranked = self.judge(&query, &found, slot, &exact);
+            let (mut ranked, signals) = self.judge(&query, &found, slot, &exact);
             let scores: Vec<f32> = ranked.iter().map(|r| r.score).collect();
             let confidence = match ranked.first() {
-                Some(first) => Model::shared().confidence(&scores, &first.signals),
+                Some(first) => Model::shared().confidence(&scores, &signals[first.place]),
                 None => 0.0,
             };
             if query.about.len() > 1 {
@@ -167,6 +163,7 @@ impl Index {
             Some(Ranking {
                 query,
                 ranked,
+                signals,
                 confidence,
                 total: found.total,
             })
@@ -180,27 +177,26 @@ impl Index {
         found: &retrieve::Found,
         slot: Option<u32>,
         exact: &[u32],
-    ) -> Vec<Ranked> {
+    ) -> (Vec<Ranked>, Vec<Signals>) {
         let judge = Judge::new(self, query, found, slot);
         let model = Model::shared();
-        let look = |(place, candidate): (usize, &Candidate)| {
-            let signals = judge.signals(place, *candidate);
-            Ranked {
-                number: candidate.number,
-                score: model.score(&signals),
-                exact: exact.contains(&candidate.number),
-                wish: judge.wish(place, candidate.number),
-                signals,
-            }
+        let all = found.candidates.iter().enumerate();
+        let signals: Vec<Signals> = all.clone().map(|(n, c)| judge.signals(n, *c)).collect();
+        let look = |(place, candidate): (usize, &Candidate)| Ranked {
+            number: candidate.number,
+            score: model.score(&signals[place]),
+            exact: exact.contains(&candidate.number),
+            wish: judge.wish(place),
+            place,
         };
-        let mut ranked: Vec<Ranked> = found.candidates.iter().enumerate().map(look).collect();
-        ranked.sort_by(|a, b| {
+        let mut ranked: Vec<Ranked> = all.map(look).collect();
+        ranked.sort_unstable_by(|a, b| {
             b.exact
                 .cmp(&a.exact)
                 .then_with(|| b.score.total_cmp(&a.score))
                 .then_with(|| by_name(self, a.number, b.number))
         });
-        ranked
+        (ranked, signals)
     }
 
     /// The tools whose name or id the whole query spells; puts them among the candidates.

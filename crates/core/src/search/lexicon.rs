@@ -1,9 +1,8 @@
 //! Words that agents use for one another, and words that say nothing about the wish.
 
-use std::collections::HashMap;
 use std::sync::OnceLock;
 
-use super::words::{Reader, WordId};
+use super::words::{QuickMap, Reader, WordId};
 
 /// Words of questions, politeness and grammar: they carry no weight.
 const EMPTY_WORDS: &str = "a an the this that these those there here it its it's he she they them their his her \
@@ -150,8 +149,8 @@ pub(crate) struct Known {
 
 /// The tables above, by word.
 pub(crate) struct Lexicon {
-    known: HashMap<WordId, Known>,
-    actions_by_short: HashMap<u32, u32>,
+    known: QuickMap<WordId, Known>,
+    actions_by_short: QuickMap<u32, u32>,
 }
 
 impl Lexicon {
@@ -163,7 +162,7 @@ impl Lexicon {
 
     fn read() -> Self {
         let mut reader = Reader::bare();
-        let mut known: HashMap<WordId, Known> = HashMap::new();
+        let mut known: QuickMap<WordId, Known> = QuickMap::default();
         for piece in EMPTY_WORDS.split_whitespace() {
             for part in piece.split('\'') {
                 known.entry(reader.word(part).id).or_default().empty = true;
@@ -203,9 +202,11 @@ impl Lexicon {
         self.known.get(&id)
     }
 
-    /// The groups of actions of a word given by its short number.
-    pub(crate) fn actions(&self, short: u32) -> u32 {
-        self.actions_by_short.get(&short).copied().unwrap_or(0)
+    /// The groups of the first word that is an action, looking at the first few; words are given
+    /// by their short numbers.
+    pub(crate) fn first_action(&self, words: &[u32]) -> Option<u32> {
+        let groups = |word: &u32| self.actions_by_short.get(word).copied();
+        words.iter().take(4).find_map(groups)
     }
 }
 

@@ -4,13 +4,12 @@
 //! spelt from pieces. Sums and products are of whole numbers; what is not whole uses only
 //! operations that are exact by standard.
 
-use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
 
 use super::lexicon::Lexicon;
 use super::values::{self, Span, kind};
-use super::words::{Reader, Run, Word, runs, word_id};
+use super::words::{Heard, QuickMap, Reader, Word, word_id};
 
 /// Numbers in a vector.
 pub(crate) const DIMENSIONS: usize = 128;
@@ -27,17 +26,17 @@ pub(crate) struct Pieces {
     len: u8,
 }
 
-/// A vector in 255 steps.
+/// A vector in 255 steps, wide enough to be multiplied at once.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Packed {
-    pub(crate) steps: [i8; DIMENSIONS],
+    pub(crate) steps: [i16; DIMENSIONS],
     /// What one step is worth in a vector of length 1; 0 for a text without meaning.
     pub(crate) scale: f32,
 }
 
 /// The learned table.
 pub(crate) struct Meaning {
-    pieces: HashMap<u64, u16>,
+    pieces: QuickMap<u64, u16>,
     table: &'static [u8],
     fields: [f32; 3],
 }
@@ -53,7 +52,7 @@ impl Meaning {
 
     fn empty() -> Self {
         Self {
-            pieces: HashMap::new(),
+            pieces: QuickMap::default(),
             table: &[],
             fields: [0.0; 3],
         }
@@ -134,19 +133,17 @@ impl Meaning {
     }
 
     /// The vector of a stretch of a query.
-    pub(crate) fn query(
-        &self,
-        runs: &[Run<'_>],
-        spans: &[Span],
-        stretch: Range<usize>,
-        reader: &mut Reader,
-    ) -> Packed {
+    pub(crate) fn query(&self, heard: &Heard, spans: &[Span], stretch: Range<usize>) -> Packed {
         let mut sum = Sum::default();
-        each_word(runs, spans, reader, |at, word| {
-            if stretch.contains(&at) {
+        for run in heard
+            .runs
+            .iter()
+            .filter(|run| stretch.contains(&run.at) && is_meant(run.at, spans))
+        {
+            for word in heard.pieces(run) {
                 sum.add(self, word, QUERY_PIECES_MAX);
             }
-        });
+        }
         pack(&sum.total.map(real))
     }
 }
@@ -201,42 +198,32 @@ fn pack(vector: &[f32; DIMENSIONS]) -> Packed {
     }
     let unit = 127.0 / most;
     #[expect(clippy::cast_possible_truncation, reason = "between -127 and 127")]
-    let steps = vector.map(|x| (x * unit + if x < 0.0 { -0.5 } else { 0.5 }) as i8);
+    let steps = vector.map(|x| i16::from((x * unit + if x < 0.0 { -0.5 } else { 0.5 }) as i8));
     Packed {
         steps,
         scale: most / 127.0 / length,
     }
 }
 
+/// The steps as they are kept, one byte each.
+#[expect(clippy::cast_possible_truncation, reason = "steps fit a byte")]
+pub(crate) fn narrow(steps: &[i16; DIMENSIONS]) -> [i8; DIMENSIONS] {
+    steps.map(|step| step as i8)
+}
+
 /// Product of two vectors, in steps.
 #[inline]
-pub(crate) fn product(a: &[i8; DIMENSIONS], b: &[i8]) -> i32 {
+pub(crate) fn product(a: &[i16; DIMENSIONS], b: &[i8; DIMENSIONS]) -> i32 {
     a.iter()
         .zip(b)
         .map(|(a, b)| i32::from(*a) * i32::from(*b))
         .sum()
 }
 
-/// The words that carry meaning and where they stand: no words of politeness and grammar, no
-/// addresses and paths.
-fn each_word(
-    runs: &[Run<'_>],
-    spans: &[Span],
-    reader: &mut Reader,
-    mut take: impl FnMut(usize, &Word),
-) {
-    for run in runs {
-        let in_value = |s: &Span| s.kind != kind::QUOTED && s.start <= run.at && run.at < s.end;
-        if spans.iter().any(in_value) {
-            continue;
-        }
-        for piece in &run.pieces {
-            let word = reader.word(piece);
-            if !word.empty {
-                take(run.at, word);
-            }
-        }
-    }
+/// Whether what stands there is said, not an address or a path to be handed over.
+fn is_meant(at: usize, spans: &[Span]) -> bool {
+    let holds = |s: &Span| s.kind != kind::QUOTED && s.start <= at && at < s.end;
+    !spans.iter().any(holds)
 }
 
 /// Whether a word says nothing about what a text means.
@@ -246,12 +233,17 @@ pub(crate) fn is_empty(id: u64, folded: &str) -> bool {
 
 /// The words of a text that carry meaning, folded, in order; for training.
 pub fn meaning_words(text: &str) -> Vec<String> {
-    let mut out = Vec::new();
     let spans = values::spans(text);
-    each_word(&runs(text), &spans, &mut Reader::default(), |_, word| {
-        out.push(word.folded.to_string());
-    });
-    out
+    let heard = Reader::default().hear(text);
+    let meant = heard
+        .runs
+        .iter()
+        .filter(|run| is_meant(run.at, &spans))
+        .flat_map(|run| heard.pieces(run));
+    meant
+        .filter(|word| !word.empty)
+        .map(|word| word.folded.to_string())
+        .collect()
 }
 
 #[cfg(test)]
@@ -261,9 +253,9 @@ mod tests {
     fn likeness(a: &str, b: &str) -> f32 {
         let meaning = Meaning::shared();
         let mut reader = Reader::default();
-        let mut vector = |text: &str| meaning.query(&runs(text), &[], 0..text.len(), &mut reader);
+        let mut vector = |text: &str| meaning.query(&reader.hear(text), &[], 0..text.len());
         let (a, b) = (vector(a), vector(b));
-        real(product(&a.steps, &b.steps)) * a.scale * b.scale
+        real(product(&a.steps, &narrow(&b.steps))) * a.scale * b.scale
     }
 
     #[test]

@@ -1,13 +1,14 @@
 //! The index of one server: its tools, their words, and where each word stands.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::Value;
 
 use super::field::{FIELDS, Field, Weights};
-use super::meaning::{FIELD_PIECES_MAX, Meaning, Sum};
-use super::words::{Reader, WordId, key, word_id};
+use super::lexicon::Lexicon;
+use super::likeness::{Signs, signs};
+use super::meaning::{DIMENSIONS, FIELD_PIECES_MAX, Meaning, Sum, narrow};
+use super::words::{QuickMap, READER, Reader, WordId, key, word_id};
 use crate::catalog::{Tool, ToolId};
 use crate::limits::{SEARCH_FIELD_WORDS_MAX, SEARCH_SCHEMA_DEPTH_MAX, SEARCH_SEQUENCE_WORDS_MAX};
 
@@ -78,6 +79,8 @@ pub(crate) struct Entry {
     pub(crate) letters: u32,
     /// Kinds of values its parameters take, see [`super::values`].
     pub(crate) takes: u16,
+    /// Groups of actions of the first word that is one, in the name, else in the text.
+    pub(crate) actions: u32,
 }
 
 /// The index of one server; immutable, shared between snapshots that hold the same server.
@@ -89,9 +92,10 @@ pub struct Part {
     /// By text.
     pub(crate) words: Vec<PartWord>,
     pub(crate) postings: Vec<Posting>,
-    /// What the tools are about: [`super::meaning::DIMENSIONS`] steps for each, and what a step is worth.
-    pub(crate) vectors: Vec<i8>,
+    /// What the tools are about: the steps of a vector for each, what a step is worth, and the signs of the steps.
+    pub(crate) vectors: Vec<[i8; DIMENSIONS]>,
     pub(crate) scales: Vec<f32>,
+    pub(crate) signs: Vec<Signs>,
     /// Spellings by which a tool is named exactly, by number.
     pub(crate) keys: Vec<(u64, u32)>,
 }
@@ -104,7 +108,7 @@ pub(crate) fn key_id(spelling: &str) -> u64 {
 impl Part {
     /// Reads every tool of one server.
     pub fn build(server: &ServerTools<'_>, weights: &Weights) -> Self {
-        Self::read(server, weights, &mut Reader::default())
+        READER.with_borrow_mut(|reader| Self::read(server, weights, reader))
     }
 
     pub(crate) fn read(server: &ServerTools<'_>, weights: &Weights, reader: &mut Reader) -> Self {
@@ -184,26 +188,28 @@ impl Tally {
 
 struct Collector<'w> {
     weights: &'w Weights,
-    slots: HashMap<WordId, u32>,
+    slots: QuickMap<WordId, u32>,
     names: Vec<(WordId, Arc<str>)>,
     lists: Vec<Vec<Posting>>,
     entries: Vec<Entry>,
     keys: Vec<(u64, u32)>,
-    vectors: Vec<i8>,
+    vectors: Vec<[i8; DIMENSIONS]>,
     scales: Vec<f32>,
+    signs: Vec<Signs>,
 }
 
 impl<'w> Collector<'w> {
     fn new(weights: &'w Weights) -> Self {
         Self {
             weights,
-            slots: HashMap::new(),
+            slots: QuickMap::default(),
             names: Vec::new(),
             lists: Vec::new(),
             entries: Vec::new(),
             keys: Vec::new(),
             vectors: Vec::new(),
             scales: Vec::new(),
+            signs: Vec::new(),
         }
     }
 
@@ -299,10 +305,16 @@ impl<'w> Collector<'w> {
         }
         held.sort_unstable_by_key(|h| h.word);
         let packed = Meaning::shared().tool(&tally.about);
-        self.vectors.extend_from_slice(&packed.steps);
+        self.vectors.push(narrow(&packed.steps));
         self.scales.push(packed.scale);
+        self.signs.push(signs(&packed.steps));
+        let lexicon = Lexicon::shared();
         self.entries.push(Entry {
             id: tool.id.clone(),
+            actions: lexicon
+                .first_action(&name)
+                .or_else(|| lexicon.first_action(&text))
+                .unwrap_or(0),
             name: name.into(),
             text: text.into(),
             held: held.into(),
@@ -388,6 +400,7 @@ impl<'w> Collector<'w> {
             keys: self.keys,
             vectors: self.vectors,
             scales: self.scales,
+            signs: self.signs,
         }
     }
 }

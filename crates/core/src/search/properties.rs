@@ -11,6 +11,7 @@ use super::retrieve::{self, Scope};
 use super::words::Reader;
 use super::{Filter, Index, Part, ServerTools, Weights};
 use crate::catalog::{Tool, ToolId};
+use crate::limits::SEARCH_LIMIT_MAX;
 
 const WORDS: [&str; 24] = [
     "create", "delete", "list", "get", "issue", "file", "repo", "user", "message", "weather",
@@ -124,16 +125,23 @@ proptest! {
         let mut reader = Reader::default();
         let mut query = Query::read(&words.join(" "), &mut reader);
         retrieve::expand(&index, &mut query, None, &mut reader);
-        let scope = Scope { slot: None, allow: None, wanted: 10 };
-        let found = retrieve::retrieve(&index, &query, &scope);
-        let listed: Vec<(ToolId, u32)> = found
-            .candidates
-            .iter()
-            .filter(|c| c.score > 0)
-            .map(|c| (index.entry(c.number).unwrap().id.clone(), c.score))
-            .collect();
-        prop_assert_eq!(&listed, &naive(&index, &query, &found.weighed.terms));
+        let listed = |wanted| {
+            let scope = Scope { slot: None, allow: None, wanted };
+            let found = retrieve::retrieve(&index, &query, &scope);
+            let shared = found.candidates.iter().filter(|c| c.score > 0);
+            let named = shared.map(|c| (index.entry(c.number).unwrap().id.clone(), c.score));
+            (named.collect::<Vec<(ToolId, u32)>>(), found)
+        };
+        let (all, found) = listed(SEARCH_LIMIT_MAX);
+        prop_assert_eq!(&all, &naive(&index, &query, &found.weighed.terms));
         prop_assert_eq!(found.total, found.candidates.len());
+        // Where fewer are wanted, those far behind the best get no second look unless their
+        // meaning speaks for them; the order stays.
+        let (few, less) = listed(2);
+        let least = all.first().map_or(0, |best| best.1 / retrieve::SECOND_LOOK_SHARE);
+        let close = all.iter().take_while(|t| t.1 >= least).count().max(2).min(all.len());
+        prop_assert_eq!(&few[..close], &all[..close]);
+        prop_assert_eq!(less.total, found.total);
     }
 
     #[test]

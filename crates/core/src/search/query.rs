@@ -1,18 +1,20 @@
 //! A wish in plain words, read once: its words, its values, and the names it spells out.
 
+use std::sync::Arc;
+
 use super::lexicon::Lexicon;
 use super::meaning::{Meaning, Packed};
 use super::part::{key_id, short};
 use super::values::{self, Span};
 use super::wishes;
-use super::words::{Reader, Run, Word, WordId, key, runs};
-use crate::limits::{SEARCH_QUERY_BYTES_MAX, SEARCH_QUERY_WORDS_MAX};
+use super::words::{Heard, Reader, Word, WordId, key};
+use crate::limits::{SEARCH_QUERY_BYTES_MAX, SEARCH_QUERY_WORDS_MAX, SEARCH_STAND_INS_MAX};
 
 /// One word of the wish and the words that may stand in for it.
 #[derive(Clone, Debug)]
 pub(crate) struct Term {
     /// The word itself.
-    pub(crate) word: Word,
+    pub(crate) word: Arc<Word>,
     /// What the word counts, 1 for an ordinary one.
     pub(crate) weight: f32,
     /// The word and its stand-ins, with their factors; the word comes first.
@@ -45,33 +47,35 @@ pub(crate) struct Query {
 /// What a word inside a value counts.
 const VALUE_WEIGHT: f32 = 0.35;
 
+/// Room for the variants that a catalog adds to a word: those it may have meant, and what it is
+/// together with its neighbours.
+const VARIANTS_MORE: usize = SEARCH_STAND_INS_MAX + 3;
+
 impl Query {
     /// Reads a query; a word's second occurrence only confirms the first.
     pub(crate) fn read(text: &str, reader: &mut Reader) -> Self {
         let text = cut(text);
         let spans = values::spans(text);
-        let runs = runs(text);
+        let heard = reader.hear(text);
         let mut query = Self {
             kinds: spans.iter().fold(0, |kinds, s| kinds | s.kind),
             whole: key_id(&key(text)),
             mentions: mentions(text),
             ..Self::default()
         };
-        let starts = wishes::beginnings(text, &runs, &spans, reader);
-        query.words(&runs, &spans, &starts, reader, false);
+        let starts = wishes::beginnings(text, &heard, &spans);
+        query.words(&heard, &spans, &starts, false);
         if query.terms.is_empty() {
-            query.words(&runs, &spans, &starts, reader, true);
+            query.words(&heard, &spans, &starts, true);
         }
         let meaning = Meaning::shared();
         query
             .about
-            .push(meaning.query(&runs, &spans, 0..text.len(), reader));
+            .push(meaning.query(&heard, &spans, 0..text.len()));
         if starts.len() > 1 {
             let ends = starts.iter().skip(1).copied().chain([text.len()]);
             for (start, end) in starts.iter().zip(ends) {
-                query
-                    .about
-                    .push(meaning.query(&runs, &spans, *start..end, reader));
+                query.about.push(meaning.query(&heard, &spans, *start..end));
             }
         }
         query
@@ -82,17 +86,10 @@ impl Query {
         self.terms.is_empty()
     }
 
-    fn words(
-        &mut self,
-        runs: &[Run<'_>],
-        spans: &[Span],
-        starts: &[usize],
-        reader: &mut Reader,
-        keep_empty: bool,
-    ) {
+    fn words(&mut self, heard: &Heard, spans: &[Span], starts: &[usize], keep_empty: bool) {
         let lexicon = Lexicon::shared();
         let mut before: Option<u32> = None;
-        for run in runs {
+        for run in &heard.runs {
             let in_value = spans.iter().find(|s| s.start <= run.at && run.at < s.end);
             let quoted = in_value.is_some_and(|s| s.kind == values::kind::QUOTED);
             if in_value.is_some() && !quoted && !keep_empty {
@@ -100,17 +97,16 @@ impl Query {
                 continue;
             }
             let wish = u8::try_from(starts.partition_point(|s| *s <= run.at) - 1).unwrap_or(0);
-            let joined = run.joins().then_some(run.text);
-            for (number, piece) in run.pieces.iter().copied().chain(joined).enumerate() {
+            let pieces = heard.pieces(run);
+            for (number, word) in pieces.iter().chain(heard.joined(run)).enumerate() {
                 if self.terms.len() >= SEARCH_QUERY_WORDS_MAX {
                     return;
                 }
-                let word = reader.word(piece).clone();
                 let known = lexicon.get(word.id);
                 if !keep_empty && known.is_some_and(|k| k.empty) {
                     continue;
                 }
-                let whole_run = number == run.pieces.len();
+                let whole_run = number == pieces.len();
                 let at = self.add(word, quoted, wish);
                 if !whole_run {
                     if let Some(before) = before
@@ -125,7 +121,7 @@ impl Query {
         }
     }
 
-    fn add(&mut self, word: Word, value: bool, wish: u8) -> u32 {
+    fn add(&mut self, word: &Arc<Word>, value: bool, wish: u8) -> u32 {
         if let Some(at) = self.terms.iter().position(|t| t.word.id == word.id) {
             let term = &mut self.terms[at];
             if term.value && !value {
@@ -135,17 +131,17 @@ impl Query {
             return u32::try_from(at).unwrap_or(u32::MAX);
         }
         let known = Lexicon::shared().get(word.id);
-        let mut variants = vec![(word.id, 1.0)];
-        if let Some(known) = known.filter(|_| !value) {
-            variants.extend_from_slice(&known.akin);
-        }
+        let akin = known.filter(|_| !value).map_or(&[][..], |k| &k.akin);
+        let mut variants = Vec::with_capacity(akin.len() + VARIANTS_MORE);
+        variants.push((word.id, 1.0));
+        variants.extend_from_slice(akin);
         self.terms.push(Term {
             actions: known.map_or(0, |k| k.actions),
             weight: if value { VALUE_WEIGHT } else { 1.0 },
             variants,
             value,
             wish,
-            word,
+            word: Arc::clone(word),
         });
         u32::try_from(self.terms.len() - 1).unwrap_or(u32::MAX)
     }

@@ -4,20 +4,21 @@
 
 use std::cell::RefCell;
 use std::cmp::{Ordering, Reverse};
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::arithmetic::ln;
 use super::field::IMPACT_ONE;
 use super::index::Index;
-use super::meaning::{DIMENSIONS, Packed, product};
-use super::part::{Posting, short};
+use super::likeness::alike;
+use super::part::short;
 use super::query::Query;
+use super::scoreboard::Scoreboard;
 use super::vocabulary::Listed;
 use super::words::Reader;
 use crate::catalog::ToolId;
 use crate::limits::{
-    SEARCH_CANDIDATES, SEARCH_COMMON_WORD_TOOLS, SEARCH_COMPLETED_TOOLS, SEARCH_MEANING_CANDIDATES,
-    SEARCH_MEANING_SCAN_TOOLS,
+    SEARCH_CANDIDATES, SEARCH_COMMON_WORD_TOOLS, SEARCH_COMPLETED_TOOLS, SEARCH_MEANING_SCAN_TOOLS,
 };
 
 /// Weights of words are kept in steps of one 256th.
@@ -25,6 +26,10 @@ pub(crate) const WEIGHT_ONE: f32 = 256.0;
 
 /// A word that every tool holds still counts a little, so that what it finds is found.
 const WEIGHT_MIN: u32 = 8;
+
+/// A tool whose words weigh less than the best tool's by more than this factor gets a second look
+/// only where there is room for it in the answer, or its meaning speaks for it.
+pub(crate) const SECOND_LOOK_SHARE: u32 = 3;
 
 /// A tool that shares words with the wish.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,12 +66,17 @@ pub(crate) struct Scope<'a> {
     pub(crate) wanted: usize,
 }
 
-struct Group<'i> {
+/// What the catalog has for one term.
+struct Group {
     weight: u32,
-    /// Listed words with factors in 256ths, the strongest first.
-    words: Vec<(&'i Arc<Listed>, u32)>,
+    /// Where its words stand among those of all groups.
+    words: Range<usize>,
+    /// How many tools hold them, those with several counted again.
     tools: u32,
 }
+
+/// The words of all groups with factors in 256ths.
+type Listing<'i> = Vec<(&'i Arc<Listed>, u32)>;
 
 /// Adds to each unknown word of the query the words of the scope it may have meant.
 pub(crate) fn expand(index: &Index, query: &mut Query, slot: Option<u32>, reader: &mut Reader) {
@@ -76,12 +86,12 @@ pub(crate) fn expand(index: &Index, query: &mut Query, slot: Option<u32>, reader
             .get(id)
             .is_some_and(|w| w.tools_in(slot) > 0)
     };
-    for (first, second) in query.pairs.clone() {
-        let (a, b) = (first as usize, second as usize);
-        let joined = format!(
-            "{}{}",
-            query.terms[a].word.folded, query.terms[b].word.folded
-        );
+    let mut joined = String::new();
+    for (first, second) in &query.pairs {
+        let (a, b) = (*first as usize, *second as usize);
+        joined.clear();
+        joined.push_str(&query.terms[a].word.folded);
+        joined.push_str(&query.terms[b].word.folded);
         let id = reader.word(&joined).id;
         if is_known(id) {
             query.terms[a].variants.push((id, 0.8));
@@ -114,11 +124,12 @@ fn groups<'i>(
     query: &Query,
     slot: Option<u32>,
     all: u32,
-) -> (Vec<Group<'i>>, Weighed) {
+) -> (Vec<Group>, Listing<'i>, Weighed) {
     let mut groups = Vec::with_capacity(query.terms.len());
+    let mut words: Listing<'i> = Vec::with_capacity(query.terms.len() * 8);
     let mut weighed = Weighed::default();
     for term in &query.terms {
-        let mut words: Vec<(&Arc<Listed>, u32)> = Vec::with_capacity(term.variants.len());
+        let from = words.len();
         let mut held = 0.0_f32;
         let mut tools = 0;
         for (id, factor) in &term.variants {
@@ -138,19 +149,17 @@ fn groups<'i>(
             tools += here;
             words.push((listed, fixed(*factor)));
         }
-        words.sort_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.text.cmp(&b.0.text)));
-        words.dedup_by_key(|w| w.0.id);
         let rarity = rarity(held.max(0.5), all);
         let weight = fixed(rarity * term.weight).max(WEIGHT_MIN);
         weighed.terms.push(weight);
-        weighed.known.push(!words.is_empty());
+        weighed.known.push(words.len() > from);
         groups.push(Group {
             weight,
-            words,
+            words: from..words.len(),
             tools,
         });
     }
-    (groups, weighed)
+    (groups, words, weighed)
 }
 
 #[expect(
@@ -172,58 +181,8 @@ pub(crate) fn worth_max(weight: u32) -> u32 {
     (weight * IMPACT_ONE) >> 4
 }
 
-#[derive(Default)]
-struct Scratch {
-    sum: Vec<u32>,
-    best: Vec<u32>,
-    group: Vec<u16>,
-    touched: Vec<u32>,
-}
-
-impl Scratch {
-    fn prepare(&mut self, tools: usize) {
-        if self.sum.len() < tools {
-            self.sum.resize(tools, 0);
-            self.best.resize(tools, 0);
-            self.group.resize(tools, 0);
-        }
-    }
-
-    /// Within a group only the strongest word counts.
-    #[inline]
-    fn add(&mut self, base: u32, postings: &[Posting], group: u16, weight: u32, factor: u32) {
-        let strength = (weight * factor) >> 8;
-        for posting in postings {
-            let number = base + posting.tool;
-            let at = number as usize;
-            let worth = (strength * u32::from(posting.impact)) >> 4;
-            if self.group[at] != group {
-                if self.group[at] == 0 {
-                    self.touched.push(number);
-                }
-                self.group[at] = group;
-                self.best[at] = worth;
-                self.sum[at] += worth;
-            } else if worth > self.best[at] {
-                self.sum[at] += worth - self.best[at];
-                self.best[at] = worth;
-            }
-        }
-    }
-
-    fn clear(&mut self) {
-        for &number in &self.touched {
-            let at = number as usize;
-            self.sum[at] = 0;
-            self.best[at] = 0;
-            self.group[at] = 0;
-        }
-        self.touched.clear();
-    }
-}
-
 thread_local! {
-    static SCRATCH: RefCell<Scratch> = RefCell::default();
+    static BOARD: RefCell<Scoreboard> = RefCell::default();
 }
 
 /// Finds the tools that share words with the query.
@@ -232,143 +191,79 @@ pub(crate) fn retrieve(index: &Index, query: &Query, scope: &Scope<'_>) -> Found
         None => index.len(),
         Some(slot) => index.part(slot).map_or(0, |p| p.len()),
     };
-    let (groups, weighed) = groups(
+    let (groups, words, weighed) = groups(
         index,
         query,
         scope.slot,
         u32::try_from(all).unwrap_or(u32::MAX),
     );
-    let is_common = |group: &Group<'_>| group.tools as usize > SEARCH_COMMON_WORD_TOOLS;
+    let is_common = |group: &Group| group.tools as usize > SEARCH_COMMON_WORD_TOOLS;
     let defer = groups.iter().any(|g| g.tools > 0 && !is_common(g));
-    SCRATCH.with_borrow_mut(|scratch| {
-        scratch.prepare(index.len());
-        let mut later = Vec::new();
-        for (number, group) in (1_u16..).zip(&groups) {
-            if defer && is_common(group) {
-                later.push(group);
-                continue;
-            }
-            for (listed, factor) in &group.words {
-                accumulate(
-                    index,
-                    scratch,
-                    listed,
-                    scope.slot,
-                    number,
-                    group.weight,
-                    *factor,
-                );
+    let (later, now): (Vec<_>, Vec<_>) = (1_u32..)
+        .zip(&groups)
+        .partition(|(_, group)| defer && is_common(group));
+    let akin = if all <= SEARCH_MEANING_SCAN_TOOLS {
+        alike(index, &query.about[0], scope.slot)
+    } else {
+        Vec::new()
+    };
+    let allowed = |c: &Candidate| {
+        scope
+            .allow
+            .is_none_or(|allow| index.entry(c.number).is_some_and(|e| allow(&e.id)))
+    };
+    let (mut candidates, mut akin) = BOARD.with_borrow_mut(|board| {
+        board.prepare(index.len());
+        for (number, group) in now {
+            for (listed, factor) in &words[group.words.clone()] {
+                let strength = (group.weight * factor) >> 8;
+                accumulate(index, board, listed, scope.slot, number, strength);
             }
         }
-        let allowed = |c: &Candidate| {
-            scope
-                .allow
-                .is_none_or(|allow| index.entry(c.number).is_some_and(|e| allow(&e.id)))
+        let scored = |number: &u32| Candidate {
+            number: *number,
+            score: board.sum(*number),
         };
-        let scored = |number: u32| Candidate {
-            number,
-            score: scratch.sum[number as usize],
-        };
-        let mut candidates: Vec<Candidate> = scratch.touched.iter().copied().map(scored).collect();
-        let mut akin: Vec<Candidate> = if all <= SEARCH_MEANING_SCAN_TOOLS {
-            alike(index, &query.about[0], scope.slot)
-                .into_iter()
-                .map(scored)
-                .collect()
-        } else {
-            Vec::new()
-        };
-        scratch.clear();
+        let candidates: Vec<Candidate> = board.touched().iter().map(scored).collect();
+        let akin: Vec<Candidate> = akin.iter().map(scored).collect();
+        board.clear();
+        (candidates, akin)
+    });
+    if scope.allow.is_some() {
         candidates.retain(allowed);
         akin.retain(allowed);
-        let total = candidates.len() + akin.iter().filter(|c| c.score == 0).count();
-        if later.is_empty() {
-            best(index, &mut candidates, scope.wanted.max(SEARCH_CANDIDATES));
-        } else {
-            best(
-                index,
-                &mut candidates,
-                scope.wanted.max(SEARCH_COMPLETED_TOOLS),
-            );
-            for candidate in &mut candidates {
-                candidate.score += complete(index, candidate.number, &later);
-            }
-            best(index, &mut candidates, scope.wanted.max(SEARCH_CANDIDATES));
-        }
-        akin.retain(|c| !candidates.iter().any(|have| have.number == c.number));
-        candidates.extend(akin);
-        Found {
-            candidates,
-            total,
-            weighed,
-        }
-    })
-}
-
-/// Least likeness at which a tool is looked at without a word in common.
-const LIKENESS_MIN: f32 = 0.3;
-
-/// How alike a wish and a tool are, -1 to 1.
-pub(crate) fn likeness(index: &Index, number: u32, about: &Packed) -> f32 {
-    let (slot, tool) = index.locate(number);
-    let Some(part) = index.part(slot) else {
-        return 0.0;
-    };
-    let at = tool as usize * DIMENSIONS;
-    scaled(
-        product(&about.steps, &part.vectors[at..at + DIMENSIONS]),
-        about.scale * part.scales[tool as usize],
-    )
-}
-
-#[expect(
-    clippy::cast_precision_loss,
-    reason = "a product of two vectors of bytes is below 2^24"
-)]
-fn scaled(product: i32, scale: f32) -> f32 {
-    product as f32 * scale
-}
-
-/// Numbers of the tools that are most like the wish in meaning.
-fn alike(index: &Index, about: &Packed, only: Option<u32>) -> Vec<u32> {
-    let mut found: Vec<(f32, u32)> = Vec::new();
-    if about.scale <= 0.0 {
-        return Vec::new();
     }
-    for (slot, part) in (0_u32..).zip(&index.slots) {
-        let Some(part) = part
-            .as_ref()
-            .filter(|_| only.is_none_or(|only| only == slot))
-        else {
-            continue;
-        };
-        let vectors = part.vectors.chunks_exact(DIMENSIONS);
-        for ((vector, scale), number) in vectors.zip(&part.scales).zip(index.bases[slot as usize]..)
-        {
-            let likeness = scaled(product(&about.steps, vector), about.scale * scale);
-            if likeness >= LIKENESS_MIN {
-                found.push((likeness, number));
-            }
-        }
+    let total = candidates.len() + akin.iter().filter(|c| c.score == 0).count();
+    let wanted = scope.wanted.max(SEARCH_CANDIDATES);
+    if !later.is_empty() {
+        let later: Vec<Common<'_, '_>> = later
+            .iter()
+            .map(|(_, group)| (group.weight, &words[group.words.clone()]))
+            .collect();
+        complete(index, &mut candidates, &later, scope.wanted, wanted);
     }
-    let order =
-        |a: &(f32, u32), b: &(f32, u32)| b.0.total_cmp(&a.0).then_with(|| by_name(index, a.1, b.1));
-    if found.len() > SEARCH_MEANING_CANDIDATES {
-        found.select_nth_unstable_by(SEARCH_MEANING_CANDIDATES, order);
-        found.truncate(SEARCH_MEANING_CANDIDATES);
+    best(index, &mut candidates, wanted);
+    let least = candidates
+        .first()
+        .map_or(0, |c| c.score / SECOND_LOOK_SHARE);
+    let close = candidates.partition_point(|c| c.score >= least);
+    candidates.truncate(close.max(scope.wanted));
+    akin.retain(|c| !candidates.iter().any(|have| have.number == c.number));
+    candidates.extend(akin);
+    Found {
+        candidates,
+        total,
+        weighed,
     }
-    found.sort_unstable_by(order);
-    found.into_iter().map(|f| f.1).collect()
 }
 
 fn accumulate(
     index: &Index,
-    scratch: &mut Scratch,
+    board: &mut Scoreboard,
     listed: &Listed,
     slot: Option<u32>,
-    group: u16,
-    weight: u32,
-    factor: u32,
+    group: u32,
+    strength: u32,
 ) {
     let one;
     let places = match slot {
@@ -384,22 +279,46 @@ fn accumulate(
         };
         let postings = &part.postings[place.start as usize..(place.start + place.len) as usize];
         let base = index.bases[place.slot as usize];
-        scratch.add(base, postings, group, weight, factor);
+        board.add(base, postings, group, strength);
+    }
+}
+
+/// Weight and words of a term that many tools hold.
+type Common<'w, 'i> = (u32, &'w [(&'i Arc<Listed>, u32)]);
+
+/// Adds what the common words say of the best so far. What cannot come among the `kept` best, even
+/// if it held every common word, is left out.
+fn complete(
+    index: &Index,
+    candidates: &mut Vec<Candidate>,
+    later: &[Common<'_, '_>],
+    wanted: usize,
+    kept: usize,
+) {
+    keep_best(index, candidates, wanted.max(SEARCH_COMPLETED_TOOLS));
+    if candidates.len() > kept {
+        let hoped: u32 = later.iter().map(|(weight, _)| worth_max(*weight)).sum();
+        candidates.select_nth_unstable_by_key(kept - 1, |c| Reverse(c.score));
+        let border = candidates[kept - 1].score;
+        candidates.retain(|c| c.score + hoped >= border);
+    }
+    for candidate in candidates {
+        candidate.score += common_words(index, candidate.number, later);
     }
 }
 
 /// What the common words add to one tool.
-fn complete(index: &Index, number: u32, groups: &[&Group<'_>]) -> u32 {
+fn common_words(index: &Index, number: u32, groups: &[Common<'_, '_>]) -> u32 {
     let Some(entry) = index.entry(number) else {
         return 0;
     };
     let mut sum = 0;
-    for group in groups {
+    for (weight, words) in groups {
         let mut strongest = 0;
-        for (listed, factor) in &group.words {
+        for (listed, factor) in *words {
             let wanted = short(listed.id);
             if let Ok(at) = entry.held.binary_search_by_key(&wanted, |h| h.word) {
-                strongest = strongest.max(worth(group.weight, *factor, entry.held[at].impact));
+                strongest = strongest.max(worth(*weight, *factor, entry.held[at].impact));
             }
         }
         sum += strongest;
@@ -407,23 +326,32 @@ fn complete(index: &Index, number: u32, groups: &[&Group<'_>]) -> u32 {
     sum
 }
 
+/// Keeps the `wanted` best, in no order.
+fn keep_best(index: &Index, candidates: &mut Vec<Candidate>, wanted: usize) {
+    if candidates.len() <= wanted {
+        return;
+    }
+    // Names are compared only among those that tie at the border.
+    candidates.select_nth_unstable_by_key(wanted, |c| Reverse(c.score));
+    let border = candidates[wanted].score;
+    let mut tied: Vec<Candidate> = candidates
+        .iter()
+        .copied()
+        .filter(|c| c.score == border)
+        .collect();
+    candidates.truncate(wanted);
+    candidates.retain(|c| c.score > border);
+    let room = wanted - candidates.len();
+    if room < tied.len() {
+        tied.select_nth_unstable_by(room, |a, b| by_name(index, a.number, b.number));
+        tied.truncate(room);
+    }
+    candidates.extend(tied);
+}
+
 /// Keeps the `wanted` best, best first.
 fn best(index: &Index, candidates: &mut Vec<Candidate>, wanted: usize) {
-    if candidates.len() > wanted {
-        // Names are compared only among those that tie at the border.
-        candidates.select_nth_unstable_by_key(wanted, |c| Reverse(c.score));
-        let border = candidates[wanted].score;
-        let mut tied: Vec<Candidate> = candidates
-            .iter()
-            .copied()
-            .filter(|c| c.score == border)
-            .collect();
-        candidates.truncate(wanted);
-        candidates.retain(|c| c.score > border);
-        tied.sort_unstable_by(|a, b| by_name(index, a.number, b.number));
-        tied.truncate(wanted - candidates.len());
-        candidates.extend(tied);
-    }
+    keep_best(index, candidates, wanted);
     candidates.sort_unstable_by(|a, b| {
         b.score
             .cmp(&a.score)

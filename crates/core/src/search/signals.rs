@@ -2,10 +2,9 @@
 
 use super::field::Field;
 use super::index::Index;
-use super::lexicon::Lexicon;
-use super::part::Entry;
+use super::likeness::likeness;
 use super::query::{Lookup, Query};
-use super::retrieve::{Candidate, Found, WEIGHT_ONE, likeness, worth_max};
+use super::retrieve::{Candidate, Found, WEIGHT_ONE, worth_max};
 use super::wishes::WISHES_MAX;
 
 /// How many signals there are.
@@ -54,13 +53,29 @@ const SERVER: u16 = Field::Server.bit() | Field::About.bit();
 const PARAMETERS: u16 = Field::Parameter.bit() | Field::ParameterText.bit() | Field::Choice.bit();
 const TAG: u16 = Field::Tag.bit();
 
-/// Kinds of fields that are told apart.
-const KINDS: [u16; 6] = [u16::MAX, NAME, TEXT, SERVER, PARAMETERS, TAG];
+/// Kinds of fields that are told apart; filled up to a round number, for speed.
+const KINDS: [u16; 8] = [u16::MAX, NAME, TEXT, SERVER, PARAMETERS, TAG, 0, 0];
+/// How many of them are signals.
+const KINDS_TOLD: usize = 6;
 const ANYWHERE: usize = 0;
 const IN_NAME: usize = 1;
+const IN_TEXT: usize = 2;
 
 /// How well a tool speaks for one term, per kind of field.
 type Spoken = [f32; KINDS.len()];
+
+/// What the terms that a tool speaks for come to.
+#[derive(Default)]
+struct Shares {
+    /// Share of the wish's weight, per kind of field.
+    cover: Spoken,
+    /// Share of it that is spoken for by the very words.
+    exact: f32,
+    /// The heaviest term relative to the heaviest there is: in the name, and anywhere.
+    head: [f32; 2],
+    /// The best share of one wish: anywhere, and in the name.
+    wish: [f32; 2],
+}
 
 /// Looks at candidates of one query.
 pub(crate) struct Judge<'a> {
@@ -76,10 +91,17 @@ pub(crate) struct Judge<'a> {
     named: Vec<u32>,
     /// Weight of each wish.
     wishes: [f32; WISHES_MAX],
+    /// Weight of all pairs of neighbours.
+    pairs: f32,
     /// Per candidate and term.
     spoken: Vec<Spoken>,
-    /// Per slot among the candidates: how well any of its tools speaks for each term.
-    servers: Vec<(u32, Vec<f32>)>,
+    /// Slots among the candidates.
+    servers: Vec<u32>,
+    /// Per server and term: how well any of its tools speaks for it.
+    servers_spoken: Vec<f32>,
+    /// Per candidate: place in `servers`.
+    server_of: Vec<usize>,
+    /// Per candidate and what the query is about.
     likeness: Vec<f32>,
     most_alike: f32,
     /// Share of the wish's weight that any tool in scope speaks to.
@@ -117,6 +139,7 @@ impl<'a> Judge<'a> {
         for (term, weight) in query.terms.iter().zip(&weights) {
             wishes[usize::from(term.wish)] += weight;
         }
+        let count = found.candidates.len();
         #[expect(clippy::cast_precision_loss, reason = "only the leading digits matter")]
         let mut judge = Self {
             index,
@@ -135,11 +158,16 @@ impl<'a> Judge<'a> {
             actions: query.terms.iter().fold(0, |bits, t| bits | t.actions),
             named,
             wishes,
-            spoken: Vec::with_capacity(query.terms.len() * found.candidates.len()),
+            pairs: 0.0,
+            spoken: Vec::with_capacity(query.terms.len() * count),
             servers: Vec::new(),
-            likeness: Vec::with_capacity(found.candidates.len()),
+            servers_spoken: Vec::new(),
+            server_of: Vec::with_capacity(count),
+            likeness: Vec::with_capacity(query.about.len() * count),
             most_alike: 0.0,
         };
+        let pairs = query.pairs.iter().map(|pair| judge.pair_weight(*pair));
+        judge.pairs = pairs.sum::<f32>().max(1e-6);
         for candidate in &found.candidates {
             judge.look(candidate.number);
         }
@@ -151,65 +179,91 @@ impl<'a> Judge<'a> {
         let terms = self.query.terms.len();
         let from = self.spoken.len();
         self.spoken.resize(from + terms, Spoken::default());
+        let (slot, _) = self.index.locate(number);
         if let Some(entry) = self.index.entry(number) {
+            let spoken = &mut self.spoken[from..];
             for held in &entry.held {
                 for (term, factor) in self.lookup.get(held.word) {
-                    let spoken = &mut self.spoken[from + usize::from(*term)];
-                    for (have, fields) in spoken.iter_mut().zip(KINDS) {
-                        if held.fields & fields != 0 && *have < *factor {
-                            *have = *factor;
-                        }
+                    for (have, fields) in spoken[usize::from(*term)].iter_mut().zip(KINDS) {
+                        let new = if held.fields & fields == 0 {
+                            0.0
+                        } else {
+                            *factor
+                        };
+                        *have = have.max(new);
                     }
                 }
             }
         }
-        let (slot, _) = self.index.locate(number);
-        let known = self.servers.iter().position(|s| s.0 == slot);
+        let known = self.servers.iter().position(|s| *s == slot);
         let at = known.unwrap_or_else(|| {
-            self.servers.push((slot, vec![0.0; terms]));
+            self.servers.push(slot);
+            self.servers_spoken.resize(self.servers.len() * terms, 0.0);
             self.servers.len() - 1
         });
-        for (have, new) in self.servers[at].1.iter_mut().zip(&self.spoken[from..]) {
+        self.server_of.push(at);
+        let shared = &mut self.servers_spoken[at * terms..(at + 1) * terms];
+        for (have, new) in shared.iter_mut().zip(&self.spoken[from..]) {
             *have = have.max(new[ANYWHERE]);
         }
-        let alike = likeness(self.index, number, &self.query.about[0]);
-        self.likeness.push(alike);
-        self.most_alike = self.most_alike.max(alike);
+        let abouts = self.query.about.iter();
+        let alike = abouts.map(|about| likeness(self.index, number, about));
+        let first = self.likeness.len();
+        self.likeness.extend(alike);
+        self.most_alike = self.most_alike.max(self.likeness[first]);
     }
 
-    /// The share of the wish's weight that is spoken for, per kind of field.
-    fn shares(&self, spoken: &[Spoken]) -> Spoken {
-        let mut out = Spoken::default();
-        for (spoken, weight) in spoken.iter().zip(&self.weights) {
-            for (sum, factor) in out.iter_mut().zip(spoken) {
-                *sum += factor * weight;
-            }
-        }
-        out.map(|sum| sum / self.total)
+    /// How alike the candidate at `place` is to all the query, then to each of several wishes.
+    fn alike(&self, place: usize) -> &[f32] {
+        let abouts = self.query.about.len();
+        &self.likeness[place * abouts..(place + 1) * abouts]
     }
 
-    /// The heaviest term that is spoken for, relative to the heaviest there is.
-    fn head(&self, spoken: &[Spoken], kind: usize) -> f32 {
-        let heads = spoken.iter().zip(&self.weights).map(|(s, w)| s[kind] * w);
-        heads.fold(0.0, f32::max) / self.heaviest
+    fn spoken(&self, place: usize) -> &[Spoken] {
+        let terms = self.query.terms.len();
+        &self.spoken[place * terms..(place + 1) * terms]
     }
 
-    /// The best share of one wish that is spoken for: anywhere, and in the name.
-    fn best_wish(&self, spoken: &[Spoken]) -> [f32; 2] {
-        let mut sums = [[0.0; WISHES_MAX]; 2];
+    /// Goes through the terms once.
+    fn shares(&self, spoken: &[Spoken]) -> Shares {
+        let mut out = Shares::default();
+        let mut wishes = [[0.0_f32; WISHES_MAX]; 2];
         for ((spoken, weight), term) in spoken.iter().zip(&self.weights).zip(&self.query.terms) {
-            sums[0][usize::from(term.wish)] += spoken[ANYWHERE] * weight;
-            sums[1][usize::from(term.wish)] += spoken[IN_NAME] * weight;
+            let worth = spoken.map(|factor| factor * weight);
+            for (sum, worth) in out.cover.iter_mut().zip(worth) {
+                *sum += worth;
+            }
+            if spoken[ANYWHERE] >= 1.0 {
+                out.exact += weight;
+            }
+            out.head[0] = out.head[0].max(worth[IN_NAME]);
+            out.head[1] = out.head[1].max(worth[ANYWHERE]);
+            wishes[0][usize::from(term.wish)] += worth[ANYWHERE];
+            wishes[1][usize::from(term.wish)] += worth[IN_NAME];
         }
-        sums.map(|sums| {
+        out.cover = out.cover.map(|sum| sum / self.total);
+        out.exact /= self.total;
+        out.head = out.head.map(|head| head / self.heaviest);
+        out.wish = wishes.map(|sums| {
             let shares = sums.iter().zip(self.wishes).filter(|(_, all)| *all > 0.0);
             shares.map(|(sum, all)| sum / all).fold(0.0, f32::max)
-        })
+        });
+        out
     }
 
-    /// The share of neighbouring words of the wish that are neighbours in `sequence`.
-    fn pairs(&self, sequence: &[u32]) -> f32 {
-        let weight = |(a, b): &(u32, u32)| self.weights[*a as usize].min(self.weights[*b as usize]);
+    fn pair_weight(&self, (a, b): (u32, u32)) -> f32 {
+        self.weights[a as usize].min(self.weights[b as usize])
+    }
+
+    /// The share of neighbouring words of the wish that are neighbours in `sequence`, which is of
+    /// a kind of field.
+    fn pairs(&self, sequence: &[u32], spoken: &[Spoken], kind: usize) -> f32 {
+        let both = |(a, b): &(u32, u32)| {
+            spoken[*a as usize][kind] > 0.0 && spoken[*b as usize][kind] > 0.0
+        };
+        if !self.query.pairs.iter().any(both) {
+            return 0.0;
+        }
         let mut sum = 0.0;
         let mut seen = 0_u128;
         let mut before: &[(u16, f32)] = &[];
@@ -221,16 +275,13 @@ impl<'a> Judge<'a> {
                     let both = first && here.iter().any(|t| u32::from(t.0) == pair.1);
                     if both && seen & (1 << (number % 128)) == 0 {
                         seen |= 1 << (number % 128);
-                        sum += weight(pair);
+                        sum += self.pair_weight(*pair);
                     }
                 }
             }
             before = here;
         }
-        if sum <= 0.0 {
-            return 0.0;
-        }
-        sum / self.query.pairs.iter().map(weight).sum::<f32>().max(1e-6)
+        sum / self.pairs
     }
 
     /// The signals of the candidate at `place` of those found.
@@ -240,8 +291,6 @@ impl<'a> Judge<'a> {
     )]
     pub(crate) fn signals(&self, place: usize, candidate: Candidate) -> Signals {
         let mut out = [0.0; SIGNALS];
-        let terms = self.query.terms.len();
-        let spoken = &self.spoken[place * terms..(place + 1) * terms];
         let (slot, _) = self.index.locate(candidate.number);
         let (Some(part), Some(entry)) = (self.index.part(slot), self.index.entry(candidate.number))
         else {
@@ -251,57 +300,53 @@ impl<'a> Judge<'a> {
         out[0] = score / (WEIGHT_ONE * 256.0);
         out[1] = score / self.attainable;
         out[2] = score / self.best;
-        out[3..9].copy_from_slice(&self.shares(spoken));
+        let spoken = self.spoken(place);
+        let shares = self.shares(spoken);
+        out[3..9].copy_from_slice(&shares.cover[..KINDS_TOLD]);
         [out[9], out[10], out[18]] = self.name(&entry.name, &part.server_words);
-        out[11] = self.pairs(&entry.name);
-        out[12] = self.pairs(&entry.text);
-        [out[13], out[14]] = self.actions(entry);
+        out[11] = self.pairs(&entry.name, spoken, IN_NAME);
+        out[12] = self.pairs(&entry.text, spoken, IN_TEXT);
+        [out[13], out[14]] = self.actions(entry.actions);
         out[15] = truth(self.named.binary_search(&candidate.number).is_ok());
         out[16] = truth(self.names_server(&part.server_words));
         let kinds = self.query.kinds.count_ones() as f32;
         let taken = (self.query.kinds & entry.takes).count_ones() as f32;
         out[17] = if kinds > 0.0 { taken / kinds } else { 0.5 };
         out[19] = (entry.held.len() as f32).min(200.0) / 200.0;
-        out[20] = self.head(spoken, IN_NAME);
-        out[21] = self.head(spoken, ANYWHERE);
-        if let Some((_, shared)) = self.servers.iter().find(|s| s.0 == slot) {
-            out[22] = shared
-                .iter()
-                .zip(&self.weights)
-                .map(|(m, w)| m * w)
-                .sum::<f32>()
-                / self.total;
-        }
-        out[23] = self.likeness[place];
-        out[24] = out[23] - self.most_alike;
+        [out[20], out[21]] = shares.head;
+        out[22] = self.server_cover(self.server_of[place]);
+        let alike = self.alike(place);
+        out[23] = alike[0];
+        out[24] = alike[0] - self.most_alike;
         out[25] = self.known;
-        let exact = spoken
-            .iter()
-            .zip(&self.weights)
-            .filter(|(s, _)| s[ANYWHERE] >= 1.0);
-        out[26] = exact.map(|(_, w)| w).sum::<f32>() / self.total;
-        [out[27], out[28]] = self.best_wish(spoken);
-        let wishes = self.query.about.iter().skip(1);
-        let alike = wishes.map(|about| likeness(self.index, candidate.number, about));
-        out[29] = alike.fold(out[23], f32::max);
+        out[26] = shares.exact;
+        [out[27], out[28]] = shares.wish;
+        out[29] = alike.iter().copied().fold(alike[0], f32::max);
         out
     }
 
+    /// The share of the wish's weight that the candidates of one server speak for together.
+    fn server_cover(&self, server: usize) -> f32 {
+        let terms = self.weights.len();
+        let spoken = &self.servers_spoken[server * terms..(server + 1) * terms];
+        let worth = spoken.iter().zip(&self.weights).map(|(s, w)| s * w);
+        worth.sum::<f32>() / self.total
+    }
+
     /// The wish that a candidate serves best.
-    pub(crate) fn wish(&self, place: usize, number: u32) -> u8 {
+    pub(crate) fn wish(&self, place: usize) -> u8 {
         let wishes = self.query.about.len().saturating_sub(1);
         if wishes < 2 {
             return 0;
         }
-        let terms = self.query.terms.len();
         let mut worth = [0.0; WISHES_MAX];
-        let spoken = &self.spoken[place * terms..(place + 1) * terms];
+        let spoken = self.spoken(place);
         for ((spoken, weight), term) in spoken.iter().zip(&self.weights).zip(&self.query.terms) {
             let wish = usize::from(term.wish);
             worth[wish] += spoken[ANYWHERE] * weight / self.wishes[wish].max(1e-6);
         }
-        for (worth, about) in worth.iter_mut().zip(self.query.about.iter().skip(1)) {
-            *worth += likeness(self.index, number, about);
+        for (worth, alike) in worth.iter_mut().zip(&self.alike(place)[1..]) {
+            *worth += alike;
         }
         let mut best = 0;
         for wish in 1..wishes.min(WISHES_MAX) {
@@ -313,10 +358,7 @@ impl<'a> Judge<'a> {
     }
 
     /// Whether the tool does what is asked; whether it does something else.
-    fn actions(&self, entry: &Entry) -> [f32; 2] {
-        let own = first_action(&entry.name)
-            .or_else(|| first_action(&entry.text))
-            .unwrap_or(0);
+    fn actions(&self, own: u32) -> [f32; 2] {
         let same = own & self.actions != 0;
         [truth(same), truth(!same && own != 0 && self.actions != 0)]
     }
@@ -359,14 +401,4 @@ impl<'a> Judge<'a> {
 
 fn truth(holds: bool) -> f32 {
     f32::from(u8::from(holds))
-}
-
-/// The groups of the first word that is an action, looking at the first few.
-fn first_action(words: &[u32]) -> Option<u32> {
-    let lexicon = Lexicon::shared();
-    words
-        .iter()
-        .take(4)
-        .map(|w| lexicon.actions(*w))
-        .find(|a| *a != 0)
 }

@@ -1,10 +1,9 @@
 //! Every word of the catalog and the parts that hold it.
 
-use std::collections::HashMap;
 use std::sync::Arc;
 
-use super::part::Part;
-use super::words::WordId;
+use super::part::{Part, PartWord};
+use super::words::{QuickMap, WordId, word_id};
 use crate::limits::SEARCH_STAND_INS_MAX;
 
 /// Where the postings of a word stand in one part.
@@ -55,6 +54,8 @@ impl Listed {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vocabulary {
     words: Vec<Arc<Listed>>,
+    /// The number of each word.
+    ids: Vec<WordId>,
     /// Letters and length of each word, to pass by what cannot be meant.
     marks: Vec<Mark>,
     /// Open addressing: places in `words` plus one, 0 for vacant.
@@ -64,7 +65,7 @@ pub(crate) struct Vocabulary {
 impl Vocabulary {
     /// The words of `parts`, which are `(slot, part)`.
     pub(crate) fn build<'a>(parts: impl Iterator<Item = (u32, &'a Part)>) -> Self {
-        let mut places: HashMap<WordId, (Arc<str>, Vec<Place>)> = HashMap::new();
+        let mut places: QuickMap<WordId, (Arc<str>, Vec<Place>)> = QuickMap::default();
         for (slot, part) in parts {
             for word in &part.words {
                 let entry = places
@@ -85,89 +86,86 @@ impl Vocabulary {
             })
             .collect();
         words.sort_unstable_by(|a, b| a.text.cmp(&b.text));
-        Self::of(words)
+        let ids = words.iter().map(|w| w.id).collect();
+        let marks = words.iter().map(|w| Mark::of(&w.text)).collect();
+        Self::of(words, ids, marks)
     }
 
-    fn of(words: Vec<Arc<Listed>>) -> Self {
-        let size = (words.len() * 2 + 1).next_power_of_two();
+    fn of(words: Vec<Arc<Listed>>, ids: Vec<WordId>, marks: Vec<Mark>) -> Self {
+        let size = (ids.len() * 2 + 1).next_power_of_two();
         let mut table = vec![0; size];
-        for (number, word) in (1_u32..).zip(&words) {
-            let mut at = slot_of(word.id, size);
+        for (number, id) in (1_u32..).zip(&ids) {
+            let mut at = slot_of(*id, size);
             while table[at] != 0 {
                 at = (at + 1) & (size - 1);
             }
             table[at] = number;
         }
-        let marks = words.iter().map(|w| Mark::of(&w.text)).collect();
         Self {
             words,
+            ids,
             marks,
             table,
         }
     }
 
+    fn push(&mut self, word: Arc<Listed>) {
+        self.ids.push(word.id);
+        self.marks.push(Mark::of(&word.text));
+        self.words.push(word);
+    }
+
     /// The same words with those of one slot taken out and put in anew.
     pub(crate) fn replace(&self, slot: u32, old: Option<&Part>, new: Option<&Part>) -> Self {
-        let none: &[_] = &[];
-        let old = old.map_or(none, |p| &p.words);
-        let new = new.map_or(none, |p| &p.words);
-        let (mut o, mut n) = (0, 0);
-        let mut words = Vec::with_capacity(self.words.len() + new.len());
-        let fresh = |words: &mut Vec<Arc<Listed>>, at: usize| {
-            let word = &new[at];
-            let place = Place {
-                slot,
-                start: word.start,
-                len: word.len,
+        let changed = |part: Option<&'_ Part>| part.map_or(0, |p| p.words.len());
+        let mut out = Self::default();
+        out.words.reserve(self.words.len() + changed(new));
+        out.ids.reserve(self.words.len() + changed(new));
+        out.marks.reserve(self.words.len() + changed(new));
+        let none: &[PartWord] = &[];
+        let (old, new) = (
+            old.map_or(none, |p| &p.words),
+            new.map_or(none, |p| &p.words),
+        );
+        let (mut o, mut n, mut from) = (0, 0, 0);
+        while o < old.len() || n < new.len() {
+            let leaving = old.get(o).map(|w| &w.text);
+            let entering = new.get(n).map(|w| &w.text);
+            let text = match (leaving, entering) {
+                (Some(a), Some(b)) => a.min(b),
+                (Some(a), None) | (None, Some(a)) => a,
+                (None, None) => break,
             };
-            words.push(Arc::new(Listed::new(
-                word.id,
-                Arc::clone(&word.text),
-                vec![place],
-            )));
-        };
-        for word in &self.words {
-            while n < new.len() && new[n].text < word.text {
-                fresh(&mut words, n);
+            let at = from + self.words[from..].partition_point(|w| w.text < *text);
+            out.words.extend_from_slice(&self.words[from..at]);
+            out.ids.extend_from_slice(&self.ids[from..at]);
+            out.marks.extend_from_slice(&self.marks[from..at]);
+            let known = self.words.get(at).filter(|w| w.text == *text);
+            from = at + usize::from(known.is_some());
+            let mut places: Vec<Place> = known.map_or_else(Vec::new, |w| w.places.to_vec());
+            places.retain(|p| p.slot != slot);
+            o += usize::from(leaving == Some(text));
+            if let Some(word) = new.get(n).filter(|w| w.text == *text) {
+                let place = Place {
+                    slot,
+                    start: word.start,
+                    len: word.len,
+                };
+                places.insert(places.partition_point(|p| p.slot < slot), place);
                 n += 1;
             }
-            let leaves = o < old.len() && old[o].text == word.text;
-            let enters = n < new.len() && new[n].text == word.text;
-            if !leaves && !enters {
-                words.push(Arc::clone(word));
-                continue;
-            }
-            let mut places: Vec<Place> = word
-                .places
-                .iter()
-                .copied()
-                .filter(|p| p.slot != slot)
-                .collect();
-            if enters {
-                let at = places.partition_point(|p| p.slot < slot);
-                places.insert(
-                    at,
-                    Place {
-                        slot,
-                        start: new[n].start,
-                        len: new[n].len,
-                    },
-                );
-                n += 1;
-            }
-            o += usize::from(leaves);
             if !places.is_empty() {
-                words.push(Arc::new(Listed::new(
-                    word.id,
-                    Arc::clone(&word.text),
+                out.push(Arc::new(Listed::new(
+                    word_id(text),
+                    Arc::clone(text),
                     places,
                 )));
             }
         }
-        for at in n..new.len() {
-            fresh(&mut words, at);
-        }
-        Self::of(words)
+        out.words.extend_from_slice(&self.words[from..]);
+        out.ids.extend_from_slice(&self.ids[from..]);
+        out.marks.extend_from_slice(&self.marks[from..]);
+        Self::of(out.words, out.ids, out.marks)
     }
 
     /// How many words there are.
@@ -183,9 +181,9 @@ impl Vocabulary {
         let mask = self.table.len() - 1;
         let mut at = slot_of(id, self.table.len());
         while self.table[at] != 0 {
-            let word = &self.words[self.table[at] as usize - 1];
-            if word.id == id {
-                return Some(word);
+            let place = self.table[at] as usize - 1;
+            if self.ids[place] == id {
+                return Some(&self.words[place]);
             }
             at = (at + 1) & mask;
         }
@@ -266,8 +264,8 @@ impl Mark {
     /// Whether a word with the other mark can be so few typing errors away: one error changes at
     /// most two letters, and the length by one.
     fn is_near(self, other: Self, errors: usize) -> bool {
-        let unlike = (self.letters ^ other.letters).count_ones() as usize;
-        unlike <= 2 * errors && usize::from(self.len.abs_diff(other.len)) <= errors
+        usize::from(self.len.abs_diff(other.len)) <= errors
+            && (self.letters ^ other.letters).count_ones() as usize <= 2 * errors
     }
 }
 

@@ -2,32 +2,29 @@
 
 use super::lexicon::Lexicon;
 use super::values::Span;
-use super::words::{Reader, Run};
+use super::words::Heard;
 
 /// Most wishes that are told apart; the rest belongs to the last.
 pub(crate) const WISHES_MAX: usize = 6;
 
 /// Where the wishes of a text begin, the first at 0. A sentence begins a wish; so does what follows
 /// a comma or "and" when it begins with an action. Values are never cut.
-pub(crate) fn beginnings(
-    text: &str,
-    runs: &[Run<'_>],
-    spans: &[Span],
-    reader: &mut Reader,
-) -> Vec<usize> {
+pub(crate) fn beginnings(text: &str, heard: &Heard, spans: &[Span]) -> Vec<usize> {
     let lexicon = Lexicon::shared();
     let mut out = vec![0];
     let mut words_since = 0;
     let mut pending: Option<usize> = None;
     let mut last_end = 0;
-    for run in runs {
+    for run in &heard.runs {
         let in_value = spans.iter().any(|s| s.start <= run.at && run.at < s.end);
         let between = &text[last_end..run.at];
-        last_end = run.at + run.text.len();
+        last_end = run.end;
         if in_value {
             continue;
         }
-        let word = reader.word(run.pieces[0]);
+        let Some(word) = heard.pieces(run).first() else {
+            continue;
+        };
         let joins = matches!(
             &*word.folded,
             "and" | "then" | "also" | "additionally" | "finally" | "plus" | "afterwards"
@@ -69,12 +66,12 @@ fn begin(out: &mut Vec<usize>, at: usize) {
 #[cfg(test)]
 mod tests {
     use super::super::values;
-    use super::super::words::runs;
+    use super::super::words::Reader;
     use super::*;
 
     fn check(text: &str, expect: &[&str]) {
         let spans = values::spans(text);
-        let starts = beginnings(text, &runs(text), &spans, &mut Reader::default());
+        let starts = beginnings(text, &Reader::default().hear(text), &spans);
         let ends = starts.iter().skip(1).copied().chain([text.len()]);
         let found: Vec<_> = starts
             .iter()

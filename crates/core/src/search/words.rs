@@ -3,7 +3,9 @@
 //! The same rules read tool definitions and queries, so that `createIssue`, `create_issue` and
 //! "create issues" meet in the same two words.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::hash::BuildHasherDefault;
 use std::sync::Arc;
 
 use rust_stemmers::{Algorithm, Stemmer};
@@ -62,28 +64,34 @@ pub(crate) fn key(text: &str) -> String {
     folded
 }
 
-/// A run of letters and digits between separators, cut at its humps.
-///
-/// `joined` holds the whole run where it was cut, so that `GitHub` is also found as `github`.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Run<'a> {
+/// A run of letters and digits between separators.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Run<'a> {
     /// The run as written.
-    pub(crate) text: &'a str,
-    /// Its pieces, in order.
-    pub(crate) pieces: Vec<&'a str>,
+    text: &'a str,
     /// Byte offset of the run in the text.
-    pub(crate) at: usize,
+    at: usize,
 }
 
-impl Run<'_> {
-    /// Whether the run as a whole is worth a word of its own beside its pieces.
-    pub(crate) fn joins(&self) -> bool {
-        (2..=3).contains(&self.pieces.len()) && self.text.len() <= 14
+impl<'a> Run<'a> {
+    /// Calls `take(piece, joined)` for the pieces of the run, in order, then for the run as a whole
+    /// where that is worth a word of its own, so that `GitHub` is also found as `github`.
+    fn read(self, mut take: impl FnMut(&'a str, bool)) {
+        if is_one_piece(self.text) {
+            return take(self.text, false);
+        }
+        let pieces = pieces(self.text);
+        for piece in &pieces {
+            take(piece, false);
+        }
+        if (2..=3).contains(&pieces.len()) && self.text.len() <= 14 {
+            take(self.text, true);
+        }
     }
 }
 
 /// Every run of letters and digits in `text`, in order.
-pub(crate) fn runs(text: &str) -> Vec<Run<'_>> {
+fn runs(text: &str) -> Vec<Run<'_>> {
     let mut out = Vec::new();
     if text.is_ascii() {
         let mut start = None;
@@ -122,12 +130,77 @@ pub(crate) fn runs(text: &str) -> Vec<Run<'_>> {
 }
 
 fn push_run<'a>(out: &mut Vec<Run<'a>>, text: &'a str, from: usize, to: usize) {
-    let run = &text[from..to];
     out.push(Run {
-        text: run,
-        pieces: pieces(run),
+        text: &text[from..to],
         at: from,
     });
+}
+
+/// A run of a query and where its words stand among all of them.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct HeardRun {
+    /// Byte offset of the run.
+    pub(crate) at: usize,
+    /// First byte after it.
+    pub(crate) end: usize,
+    first_word: usize,
+    pieces: usize,
+    joined: bool,
+}
+
+/// The words of a query, run by run.
+#[derive(Debug, Default)]
+pub(crate) struct Heard {
+    pub(crate) runs: Vec<HeardRun>,
+    words: Vec<Arc<Word>>,
+}
+
+impl Heard {
+    /// The words of the pieces of a run, in order.
+    pub(crate) fn pieces(&self, run: &HeardRun) -> &[Arc<Word>] {
+        &self.words[run.first_word..run.first_word + run.pieces]
+    }
+
+    /// The run as a whole, where that is a word of its own.
+    pub(crate) fn joined(&self, run: &HeardRun) -> Option<&Arc<Word>> {
+        self.words
+            .get(run.first_word + run.pieces)
+            .filter(|_| run.joined)
+    }
+}
+
+/// Hashing for numbers that are hashes already.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Quick(u64);
+
+impl std::hash::Hasher for Quick {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for byte in bytes {
+            self.write_u64(u64::from(*byte));
+        }
+    }
+
+    fn write_u32(&mut self, word: u32) {
+        self.write_u64(u64::from(word));
+    }
+
+    fn write_u64(&mut self, word: u64) {
+        self.0 = (self.0.rotate_left(5) ^ word).wrapping_mul(0x517c_c1b7_2722_0a95);
+    }
+}
+
+/// A map with [`Quick`] hashing.
+pub(crate) type QuickMap<K, V> = HashMap<K, V, BuildHasherDefault<Quick>>;
+
+/// Whether nothing in a run is to be cut, seen at a glance: lower case, perhaps after one capital.
+fn is_one_piece(run: &str) -> bool {
+    let mut bytes = run.bytes();
+    let first = bytes.next().is_some_and(|b| b.is_ascii_alphabetic());
+    first && bytes.all(|b| b.is_ascii_lowercase())
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -149,9 +222,6 @@ fn kind(c: char) -> Kind {
 
 /// Cuts `GitHubPR2` into `Git`, `Hub`, `PR`, `2`; `HTTPServer` into `HTTP`, `Server`; `IDs` stays.
 fn pieces(run: &str) -> Vec<&str> {
-    if run.bytes().all(|b| b.is_ascii_lowercase()) {
-        return vec![run];
-    }
     let chars: Vec<(usize, char)> = run.char_indices().collect();
     let mut out = Vec::with_capacity(2);
     let mut start = 0;
@@ -182,9 +252,16 @@ fn pieces(run: &str) -> Vec<&str> {
 /// Turns text into words; keeps what it has stemmed, because tool texts repeat themselves.
 pub(crate) struct Reader {
     stemmer: Stemmer,
-    known: HashMap<Box<str>, Word>,
+    /// By spelling, the place in `words`.
+    known: HashMap<Box<str>, usize>,
+    words: Vec<Arc<Word>>,
     /// Without meanings: for reading the tables that meanings need.
     bare: bool,
+}
+
+thread_local! {
+    /// Words that were read before on this thread need not be stemmed and spelt again.
+    pub(crate) static READER: RefCell<Reader> = RefCell::default();
 }
 
 /// How many distinct words a reader keeps before it starts afresh.
@@ -195,6 +272,7 @@ impl Default for Reader {
         Self {
             stemmer: Stemmer::create(Algorithm::English),
             known: HashMap::new(),
+            words: Vec::new(),
             bare: false,
         }
     }
@@ -210,15 +288,18 @@ impl Reader {
     }
 
     /// The word of one piece.
-    pub(crate) fn word(&mut self, piece: &str) -> &Word {
-        if self.known.len() >= KNOWN_MAX {
+    pub(crate) fn word(&mut self, piece: &str) -> &Arc<Word> {
+        if let Some(at) = self.known.get(piece) {
+            return &self.words[*at];
+        }
+        if self.words.len() >= KNOWN_MAX {
             self.known.clear();
+            self.words.clear();
         }
-        if !self.known.contains_key(piece) {
-            let word = self.make(piece);
-            self.known.insert(piece.into(), word);
-        }
-        &self.known[piece]
+        let at = self.words.len();
+        self.known.insert(piece.into(), at);
+        self.words.push(Arc::new(self.make(piece)));
+        &self.words[at]
     }
 
     fn make(&self, piece: &str) -> Word {
@@ -246,16 +327,32 @@ impl Reader {
         }
     }
 
+    /// The words of a query, run by run.
+    pub(crate) fn hear(&mut self, text: &str) -> Heard {
+        let mut heard = Heard::default();
+        for run in runs(text) {
+            let mut one = HeardRun {
+                at: run.at,
+                end: run.at + run.text.len(),
+                first_word: heard.words.len(),
+                pieces: 0,
+                joined: false,
+            };
+            run.read(|piece, joined| {
+                heard.words.push(Arc::clone(self.word(piece)));
+                one.joined |= joined;
+                one.pieces += usize::from(!joined);
+            });
+            heard.runs.push(one);
+        }
+        heard
+    }
+
     /// Calls `take(word, joined)` for every word of `text`; `joined` marks a run given whole
     /// beside its pieces.
     pub(crate) fn read(&mut self, text: &str, mut take: impl FnMut(&Word, bool)) {
         for run in runs(text) {
-            for piece in &run.pieces {
-                take(self.word(piece), false);
-            }
-            if run.joins() {
-                take(self.word(run.text), true);
-            }
+            run.read(|piece, joined| take(self.word(piece), joined));
         }
     }
 }

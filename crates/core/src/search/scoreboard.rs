@@ -1,0 +1,93 @@
+//! Sums of scores while words are gone through, one place per tool of the catalog.
+
+use super::part::Posting;
+
+/// What one tool has so far.
+#[derive(Clone, Copy, Debug, Default)]
+struct Line {
+    sum: u32,
+    /// What the group that came last has added.
+    best: u32,
+    /// The group that came last, counted from 1; 0 where none has come.
+    group: u32,
+}
+
+/// Scores by tool; kept between searches, so that a search allocates none of it.
+#[derive(Debug, Default)]
+pub(crate) struct Scoreboard {
+    lines: Vec<Line>,
+    touched: Vec<u32>,
+}
+
+impl Scoreboard {
+    /// Makes room for so many tools.
+    pub(crate) fn prepare(&mut self, tools: usize) {
+        if self.lines.len() < tools {
+            self.lines.resize(tools, Line::default());
+        }
+    }
+
+    /// Adds what a word says, to the tools from `base` on. Within a group only the strongest word
+    /// counts; groups come one after the other, numbered from 1.
+    #[inline]
+    pub(crate) fn add(&mut self, base: u32, postings: &[Posting], group: u32, strength: u32) {
+        for posting in postings {
+            let number = base + posting.tool;
+            let worth = (strength * u32::from(posting.impact)) >> 4;
+            let line = &mut self.lines[number as usize];
+            if line.group != group {
+                if line.group == 0 {
+                    self.touched.push(number);
+                }
+                line.group = group;
+                line.best = worth;
+                line.sum += worth;
+            } else if worth > line.best {
+                line.sum += worth - line.best;
+                line.best = worth;
+            }
+        }
+    }
+
+    /// What a tool has.
+    pub(crate) fn sum(&self, number: u32) -> u32 {
+        self.lines[number as usize].sum
+    }
+
+    /// The tools that have anything, in no order.
+    pub(crate) fn touched(&self) -> &[u32] {
+        &self.touched
+    }
+
+    /// Back to nothing.
+    pub(crate) fn clear(&mut self) {
+        for &number in &self.touched {
+            self.lines[number as usize] = Line::default();
+        }
+        self.touched.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn within_a_group_the_strongest_word_counts_and_groups_add_up() {
+        let posting = |tool, impact| Posting {
+            tool,
+            impact,
+            fields: 0,
+        };
+        let mut board = Scoreboard::default();
+        board.prepare(8);
+        board.add(2, &[posting(0, 16), posting(1, 32)], 1, 10);
+        board.add(2, &[posting(0, 48)], 1, 10);
+        board.add(2, &[posting(1, 16)], 1, 10);
+        board.add(2, &[posting(0, 16)], 2, 5);
+        assert_eq!((board.sum(2), board.sum(3), board.sum(4)), (35, 20, 0));
+        assert_eq!(board.touched(), [2, 3]);
+        board.clear();
+        assert_eq!((board.sum(2), board.touched().len()), (0, 0));
+    }
+}
