@@ -5,6 +5,7 @@
 
 pub mod canon;
 pub mod catalog;
+pub mod discovery;
 pub mod error;
 pub mod limits;
 pub mod nearest;
@@ -16,6 +17,7 @@ pub mod rtfs;
 pub mod schema;
 pub mod search;
 pub mod secret;
+pub mod tokens;
 
 pub use catalog::{Tool, ToolId};
 pub use error::{Code, Error};

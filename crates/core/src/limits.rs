@@ -416,3 +416,27 @@ pub const RATE_WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 pub const FAULT_TEXT_CHARS_MAX: usize = 500;
 /// How many bytes of text a token stands for where tokens are only estimated.
 pub const TOKEN_BYTES_ESTIMATE: usize = 4;
+/// Deepest nesting of parameters that is outlined.
+pub const OUTLINE_DEPTH_MAX: usize = 8;
+/// Most parts of one schema that are outlined.
+pub const OUTLINE_PARTS_MAX: usize = 4_000;
+/// Most alternatives of one value that are outlined.
+pub const OUTLINE_ALTERNATIVES_MAX: usize = 12;
+/// Largest signature of a tool.
+pub const SIGNATURE_TOKENS_MAX: usize = 90;
+/// Longest tool name in a signature.
+pub const SIGNATURE_NAME_CHARS_MAX: usize = 128;
+/// Longest type that is written out.
+pub const TYPE_CHARS_MAX: usize = 400;
+/// Longest text that is made as an example.
+pub const SAMPLE_TEXT_CHARS_MAX: usize = 256;
+/// Most items that an example of an array has.
+pub const SAMPLE_ITEMS_MAX: usize = 8;
+/// Largest example that is shown.
+pub const SAMPLE_BYTES_MAX: usize = 8 * 1024;
+/// What the details of a tool may cost, unless the verbatim schema is asked for.
+pub const DETAILS_TOKENS_MAX: usize = 1_500;
+/// What the details of a tool cost once long texts are shortened, where shortening them suffices.
+pub const DETAILS_TOKENS_WANTED: usize = 134;
+/// Most parameters of one tool that details list.
+pub const DETAILS_PARAMETERS_MAX: usize = 400;

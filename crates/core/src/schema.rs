@@ -7,6 +7,9 @@
 mod cache;
 mod graph;
 mod guard;
+pub mod outline;
+pub mod sample;
+pub mod signature;
 mod violation;
 mod walk;
 
@@ -15,6 +18,8 @@ use serde_json::Value;
 
 pub use self::cache::Validators;
 use self::graph::Graph;
+pub use self::sample::sample;
+pub use self::signature::signature;
 pub use self::violation::{Violation, Violations};
 use crate::canon::{Hash, params_hash};
 use crate::limits::{

@@ -62,30 +62,35 @@ impl<'a> Graph<'a> {
 
     /// Follows a reference.
     pub(super) fn resolve(self, reference: &str) -> Target<'a> {
-        let id = self.root.get("$id").or_else(|| self.root.get("id"));
-        let local = match id.and_then(Value::as_str) {
-            Some(id) if !id.is_empty() => reference
-                .strip_prefix(id.trim_end_matches('#'))
-                .unwrap_or(reference),
-            _ => reference,
-        };
-        let Some(fragment) = local.strip_prefix('#') else {
-            return match local {
-                "" => Target::Part(self.root),
-                _ if is_dialect(local) => Target::Dialect,
-                _ => Target::Remote,
-            };
-        };
-        let part = if fragment.is_empty() {
-            Some(self.root)
-        } else if fragment.starts_with('/') {
-            self.root.pointer(&percent_decoded(fragment))
-        } else {
-            let pointer = self.anchors.get(fragment);
-            pointer.and_then(|pointer| self.root.pointer(pointer))
-        };
-        part.map_or(Target::Nowhere, Target::Part)
+        resolve(self.root, self.anchors, reference)
     }
+}
+
+/// Follows a reference of the schema `root`.
+pub(super) fn resolve<'a>(root: &'a Value, anchors: &Anchors, reference: &str) -> Target<'a> {
+    let id = root.get("$id").or_else(|| root.get("id"));
+    let local = match id.and_then(Value::as_str) {
+        Some(id) if !id.is_empty() => reference
+            .strip_prefix(id.trim_end_matches('#'))
+            .unwrap_or(reference),
+        _ => reference,
+    };
+    let Some(fragment) = local.strip_prefix('#') else {
+        return match local {
+            "" => Target::Part(root),
+            _ if is_dialect(local) => Target::Dialect,
+            _ => Target::Remote,
+        };
+    };
+    let part = if fragment.is_empty() {
+        Some(root)
+    } else if fragment.starts_with('/') {
+        root.pointer(&percent_decoded(fragment))
+    } else {
+        let pointer = anchors.get(fragment);
+        pointer.and_then(|pointer| root.pointer(pointer))
+    };
+    part.map_or(Target::Nowhere, Target::Part)
 }
 
 /// Calls `each` with every subschema that speaks about the same value as `schema`, references
