@@ -37,6 +37,52 @@ pub const CONFIG_SCRIPT_CHAIN_TOKENS_MAX: usize = 2_048;
 pub const CONFIG_SCRIPT_STACK_BYTES: usize = 64 * 1024 * 1024;
 /// Most servers one configuration may define, imports included.
 pub const SERVERS_MAX: usize = 10_000;
+/// Largest file of an API description.
+pub const ADAPTER_FILE_BYTES_MAX: u64 = 32 * 1024 * 1024;
+/// Most files that one API description may consist of.
+pub const ADAPTER_FILES_MAX: usize = 500;
+/// Most bytes of all files of one API description.
+pub const ADAPTER_FILES_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// Most values in one file of an API description once aliases are expanded.
+pub const ADAPTER_NODES_MAX: usize = 4_000_000;
+/// Most bytes of all texts in one file of an API description once aliases are expanded.
+pub const ADAPTER_TEXT_BYTES_MAX: usize = 128 * 1024 * 1024;
+/// Deepest nesting of an API description.
+pub const ADAPTER_DEPTH_MAX: usize = 120;
+/// Most references that are followed from one place of an API description to the next.
+pub const ADAPTER_REFERENCES_MAX: usize = 32;
+/// Most operations of one API description that become tools; the rest is left out and counted.
+pub const ADAPTER_OPERATIONS_MAX: usize = 20_000;
+/// Most warnings about one API description that are kept; the rest is counted.
+pub const ADAPTER_WARNINGS_MAX: usize = 500;
+/// Longest description of an operation; the rest is cut off.
+pub const ADAPTER_DESCRIPTION_BYTES_MAX: usize = 16 * 1024;
+/// Longest description of one parameter or part of a schema; the rest is cut off.
+pub const ADAPTER_NOTE_BYTES_MAX: usize = 2 * 1024;
+/// Largest example of an API description that is kept.
+pub const ADAPTER_EXAMPLE_BYTES_MAX: usize = 4 * 1024;
+/// Longest name of a tool that is made from an operation.
+pub const ADAPTER_TOOL_NAME_BYTES_MAX: usize = 100;
+/// Most documented errors of one operation that are kept.
+pub const ADAPTER_ERRORS_MAX: usize = 20;
+/// Largest request to a REST API.
+pub const ADAPTER_REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Longest address of a request to a REST API.
+pub const ADAPTER_ADDRESS_BYTES_MAX: usize = 64 * 1024;
+/// Largest answer of a REST API that is read, unpacked.
+pub const ADAPTER_ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Most redirects within a host that one call follows.
+pub const ADAPTER_REDIRECTS_MAX: usize = 5;
+/// How long connecting to a REST API may take.
+pub const ADAPTER_CONNECT_TIMEOUT_MS: u64 = 10_000;
+/// How long fetching one file of an API description may take.
+pub const ADAPTER_FETCH_TIMEOUT_MS: u64 = 30_000;
+/// How long before its end a token of a REST API is renewed.
+pub const ADAPTER_TOKEN_LEEWAY_MS: i64 = 30_000;
+/// Largest answer of a token endpoint.
+pub const ADAPTER_TOKEN_ANSWER_BYTES_MAX: usize = 256 * 1024;
+/// Deepest nesting of a value that a type is read off.
+pub const ADAPTER_INFERENCE_DEPTH_MAX: usize = 12;
 /// Most rules one configuration may define.
 pub const RULES_MAX: usize = 10_000;
 /// Most steps a backtracking pattern may take for one name.

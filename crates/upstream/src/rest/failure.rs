@@ -1,0 +1,54 @@
+//! Why a call to an API gave no answer, in words that a person can act on.
+
+use std::time::Duration;
+
+/// Why a call to an API gave no answer. Texts hold no secret and no more of the address than its
+/// host.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Failure {
+    /// The arguments cannot be made into a request.
+    #[error("the arguments cannot be sent: {0}")]
+    Arguments(String),
+    /// The description and the configuration do not say where or how to call.
+    #[error("it cannot be called: {0}")]
+    Configuration(String),
+    /// No token could be had.
+    #[error("no access token could be had: {0}")]
+    Token(String),
+    /// The address is private.
+    #[error(
+        "{0} leads to a private or link-local address; set allowPrivateAddresses if that is meant"
+    )]
+    Private(String),
+    /// It sent the call on to another host.
+    #[error("it redirects to {0}, which is not followed")]
+    Elsewhere(String),
+    /// No connection could be made.
+    #[error("it cannot be reached: {0}")]
+    Unreachable(String),
+    /// The connection broke after the request was sent.
+    #[error("the connection broke: {0}")]
+    Broken(String),
+    /// It did not answer in time.
+    #[error("it did not answer within {} ms", .0.as_millis())]
+    TimedOut(Duration),
+    /// It answered with more than is read.
+    #[error("it answered with more than {0} bytes")]
+    TooLarge(usize),
+    /// The permit is for another call.
+    #[error("the permit is for another call")]
+    Misused,
+}
+
+impl Failure {
+    /// Whether the request certainly had no effect, so that sending it again repeats nothing.
+    pub fn was_not_delivered(&self) -> bool {
+        !matches!(
+            self,
+            Failure::Broken(_)
+                | Failure::TimedOut(_)
+                | Failure::TooLarge(_)
+                | Failure::Elsewhere(_)
+        )
+    }
+}
