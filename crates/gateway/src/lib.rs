@@ -9,6 +9,7 @@ mod fault;
 pub mod finding;
 pub mod known;
 pub mod loader;
+pub mod mcp;
 pub mod process;
 pub mod reload;
 mod signals;

@@ -7,6 +7,8 @@ use toolcrib_core::secret;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::mcp::surface::Trace;
+
 /// How events are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
@@ -57,6 +59,11 @@ pub fn start(settings: &Settings) -> Option<String> {
     // Someone else in this process, such as a test, may log already.
     drop(started);
     complaint
+}
+
+/// The span of a request that came through a door.
+pub fn request_span(method: &str, _trace: &Trace) -> tracing::Span {
+    tracing::info_span!("request", method)
 }
 
 fn filter(settings: &Settings) -> (EnvFilter, Option<String>) {

@@ -1,0 +1,385 @@
+//! The door on a pipe: one JSON message a line, answers as they are ready.
+//!
+//! Only the writer here touches the output, so that it carries MCP messages and nothing else.
+
+use std::io;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use futures::future::join_all;
+use serde_json::value::RawValue;
+use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
+use tokio::sync::mpsc;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolcrib_core::limits::{
+    DOOR_BATCH_MESSAGES_MAX, DOOR_LINE_BYTES_MAX, DOOR_REQUESTS_IN_FLIGHT_MAX, STDIO_DRAIN_MS,
+    STDIO_QUEUE_MAX,
+};
+use toolcrib_core::policy::Caller;
+use toolcrib_core::rpc::{self, Fault, Id, Malformed, Message};
+
+use super::meta::Meta;
+use super::outlet::{Outlet, one_line};
+use super::revision::Revision;
+use super::service::{Arrival, CANCELLED, Outcome, Request, Service};
+use super::session::Session;
+use super::surface::Trace;
+
+/// Serves one client until `input` ends or `ending` fires; then what is under way may still finish.
+pub async fn serve<R, W>(
+    service: Arc<Service>,
+    caller: Arc<Caller>,
+    input: R,
+    output: W,
+    ending: CancellationToken,
+) -> io::Result<()>
+where
+    R: AsyncRead + Unpin + Send,
+    W: AsyncWrite + Unpin + Send + 'static,
+{
+    let (frames, queue) = mpsc::channel(STDIO_QUEUE_MAX);
+    let writing = tokio::spawn(write(output, queue));
+    let broken = CancellationToken::new();
+    let pipe = Pipe {
+        session: Session::new(
+            Arc::clone(&service),
+            Arc::clone(&caller),
+            Some("stdio".into()),
+            Arc::new(Queue(frames.clone())),
+        ),
+        service,
+        caller,
+        frames,
+        tasks: TaskTracker::new(),
+        running: Arc::default(),
+    };
+    let mut lines = Lines::new(input);
+    loop {
+        let line = tokio::select! {
+            line = lines.next() => line,
+            () = ending.cancelled() => break,
+            () = pipe.frames.closed() => { broken.cancel(); break }
+        };
+        match line? {
+            Line::Text(text) => pipe.take(text),
+            Line::TooLong => pipe.refuse(None, &too_long()),
+            Line::End => break,
+        }
+    }
+    pipe.drain(&broken).await;
+    let outcome = writing.await;
+    outcome.unwrap_or_else(|error| Err(io::Error::other(error)))
+}
+
+/// One client on a pipe.
+struct Pipe {
+    service: Arc<Service>,
+    session: Arc<Session>,
+    caller: Arc<Caller>,
+    frames: mpsc::Sender<Vec<u8>>,
+    tasks: TaskTracker,
+    /// Requests of the stateless era that are under way.
+    running: Arc<Mutex<Vec<Running>>>,
+}
+
+struct Running {
+    id: Id,
+    cancel: CancellationToken,
+    /// Whether it only tells changes and would go on for ever.
+    listens: bool,
+}
+
+impl Pipe {
+    fn take(&self, text: &[u8]) {
+        let text = text.trim_ascii();
+        if text.is_empty() {
+            return;
+        }
+        if text.starts_with(b"[") {
+            return self.batch(text);
+        }
+        match rpc::parse(text) {
+            Ok(message) => self.message(message),
+            Err(malformed) => self.refuse(malformed.id(), &described(&malformed)),
+        }
+    }
+
+    fn message(&self, message: Message) {
+        match message {
+            Message::Request { id, method, params } => {
+                if self.tasks.len() >= DOOR_REQUESTS_IN_FLIGHT_MAX {
+                    let fault = Fault::new(rpc::INTERNAL_ERROR, "too many requests are under way");
+                    return self.refuse(Some(&id), &fault);
+                }
+                let frames = self.frames.clone();
+                let answering = self.answer(Request { id, method, params });
+                self.tasks.spawn(async move {
+                    if let Some(frame) = answering.await {
+                        let _ = frames.send(frame).await;
+                    }
+                });
+            }
+            other => self.heed(other),
+        }
+    }
+
+    fn heed(&self, message: Message) {
+        match message {
+            Message::Notification { method, params } => {
+                self.session.notification(&method, params.as_deref());
+                if method == "notifications/cancelled" {
+                    self.cancel(params.as_deref());
+                }
+            }
+            Message::Answer { id, outcome } => self.session.answered(id.as_ref(), outcome),
+            Message::Request { .. } => {}
+        }
+    }
+
+    /// Answers a request with a frame; none where the client does not want it any more.
+    fn answer(&self, request: Request) -> impl Future<Output = Option<Vec<u8>>> + Send + 'static {
+        let id = request.id.clone();
+        let cancel = CancellationToken::new();
+        let arrival = Arrival {
+            caller: Arc::clone(&self.caller),
+            outlet: Arc::new(Queue(self.frames.clone())),
+            cancel: cancel.clone(),
+            trace: Trace::default(),
+        };
+        let meta = Meta::of(request.params.as_deref());
+        let is_stateless = meta.is_stateless() || request.method == "server/discover";
+        if is_stateless {
+            self.running().push(Running {
+                id: id.clone(),
+                cancel,
+                listens: request.method == "subscriptions/listen",
+            });
+        }
+        let (service, session) = (Arc::clone(&self.service), Arc::clone(&self.session));
+        let running = Arc::clone(&self.running);
+        async move {
+            let outcome = if is_stateless {
+                let reply = service.stateless(request, arrival).await;
+                let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
+                if let Some(place) = running.iter().position(|other| other.id == id) {
+                    running.swap_remove(place);
+                }
+                reply.outcome
+            } else {
+                session.request(request, arrival).await
+            };
+            frame(&id, outcome)
+        }
+    }
+
+    fn batch(&self, text: &[u8]) {
+        if !self.session.revision().is_some_and(Revision::has_batches) {
+            let fault = Fault::new(
+                rpc::INVALID_REQUEST,
+                "only revision 2025-03-26 has batches; send one message a line",
+            );
+            return self.refuse(None, &fault);
+        }
+        let messages = match serde_json::from_slice::<Vec<&RawValue>>(text) {
+            Ok(messages) if (1..=DOOR_BATCH_MESSAGES_MAX).contains(&messages.len()) => messages,
+            Ok(_) => {
+                let why = format!("a batch holds 1 to {DOOR_BATCH_MESSAGES_MAX} messages");
+                return self.refuse(None, &Fault::new(rpc::INVALID_REQUEST, why));
+            }
+            Err(error) => {
+                return self.refuse(None, &Fault::new(rpc::PARSE_ERROR, error.to_string()));
+            }
+        };
+        let mut answers = Vec::new();
+        for message in messages {
+            match rpc::parse(message.get().as_bytes()) {
+                Ok(Message::Request { id, method, params }) => {
+                    let answering = self.answer(Request { id, method, params });
+                    answers.push(futures::future::Either::Left(answering));
+                }
+                Ok(other) => self.heed(other),
+                Err(malformed) => {
+                    let refused = rpc::fault(malformed.id(), &described(&malformed));
+                    let ready = std::future::ready(Some(refused));
+                    answers.push(futures::future::Either::Right(ready));
+                }
+            }
+        }
+        let frames = self.frames.clone();
+        self.tasks.spawn(async move {
+            let answers: Vec<Vec<u8>> = join_all(answers).await.into_iter().flatten().collect();
+            if !answers.is_empty() {
+                let _ = frames.send(joined(&answers)).await;
+            }
+        });
+    }
+
+    /// Says that something was no message, or too much.
+    fn refuse(&self, id: Option<&Id>, fault: &Fault) {
+        // A client that floods us and does not read gets no answer to what was refused.
+        let _ = self.frames.try_send(rpc::fault(id, fault));
+    }
+
+    fn cancel(&self, params: Option<&RawValue>) {
+        let wanted = params
+            .and_then(super::fields::Fields::of)
+            .and_then(|fields| serde_json::from_str::<Id>(fields.get("requestId")?.get()).ok());
+        let running = self.running();
+        if let Some(found) = running.iter().find(|one| Some(&one.id) == wanted.as_ref()) {
+            found.cancel.cancel();
+        }
+    }
+
+    fn running(&self) -> MutexGuard<'_, Vec<Running>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Lets what is under way finish, for a while, unless nobody can read it.
+    async fn drain(self, broken: &CancellationToken) {
+        self.tasks.close();
+        for listener in self.running().iter().filter(|one| one.listens) {
+            listener.cancel.cancel();
+        }
+        tokio::select! {
+            () = self.tasks.wait() => {}
+            () = tokio::time::sleep(Duration::from_millis(STDIO_DRAIN_MS)) => {}
+            () = broken.cancelled() => {}
+            () = self.service.closing().cancelled() => {}
+        }
+        self.session.close();
+        for running in self.running().drain(..) {
+            running.cancel.cancel();
+        }
+        let grace = Duration::from_millis(toolcrib_core::limits::SHUTDOWN_GRACE_MS);
+        let _ = tokio::time::timeout(grace, self.tasks.wait()).await;
+    }
+}
+
+/// The text of an answer; none where the client does not want it any more.
+fn frame(id: &Id, outcome: Outcome) -> Option<Vec<u8>> {
+    match outcome {
+        Ok(result) => Some(rpc::result(id, &result)),
+        Err(fault) if fault.code == CANCELLED => None,
+        Err(fault) => Some(rpc::fault(Some(id), &fault)),
+    }
+}
+
+/// Several answers as one array.
+pub(crate) fn joined(answers: &[Vec<u8>]) -> Vec<u8> {
+    let mut text = vec![b'['];
+    text.extend(answers.join(&b','));
+    text.push(b']');
+    text
+}
+
+/// What is wrong with a frame, as a fault.
+pub(crate) fn described(malformed: &Malformed) -> Fault {
+    Fault::new(malformed.code(), malformed.to_string())
+}
+
+fn too_long() -> Fault {
+    Fault::new(
+        rpc::INVALID_REQUEST,
+        format!("a message is longer than {DOOR_LINE_BYTES_MAX} bytes"),
+    )
+}
+
+/// Messages that wait to be written.
+struct Queue(mpsc::Sender<Vec<u8>>);
+
+impl Outlet for Queue {
+    fn push(&self, frame: Vec<u8>) {
+        if self.0.try_send(frame).is_err() {
+            tracing::debug!("the client does not keep up; a message was dropped");
+        }
+    }
+}
+
+/// Writes messages, one a line, as many at once as there are.
+async fn write<W: AsyncWrite + Unpin>(
+    mut output: W,
+    mut queue: mpsc::Receiver<Vec<u8>>,
+) -> io::Result<()> {
+    let mut text = Vec::new();
+    while let Some(frame) = queue.recv().await {
+        text.extend_from_slice(&one_line(frame));
+        text.push(b'\n');
+        while text.len() < DOOR_LINE_BYTES_MAX {
+            let Ok(frame) = queue.try_recv() else { break };
+            text.extend_from_slice(&one_line(frame));
+            text.push(b'\n');
+        }
+        output.write_all(&text).await?;
+        output.flush().await?;
+        text.clear();
+        text.shrink_to(64 * 1024);
+    }
+    Ok(())
+}
+
+/// What a read of a line gives.
+enum Line<'a> {
+    Text(&'a [u8]),
+    TooLong,
+    End,
+}
+
+/// Lines of bounded length. Waiting for one can be given up and begun again.
+struct Lines<R> {
+    input: BufReader<R>,
+    line: Vec<u8>,
+    is_whole: bool,
+    skips: bool,
+}
+
+impl<R: AsyncRead + Unpin> Lines<R> {
+    fn new(input: R) -> Self {
+        Self {
+            input: BufReader::with_capacity(64 * 1024, input),
+            line: Vec::new(),
+            is_whole: false,
+            skips: false,
+        }
+    }
+
+    async fn next(&mut self) -> io::Result<Line<'_>> {
+        if self.is_whole {
+            self.line.clear();
+            self.line.shrink_to(64 * 1024);
+            self.is_whole = false;
+        }
+        loop {
+            let buffer = self.input.fill_buf().await?;
+            if buffer.is_empty() {
+                if self.line.is_empty() {
+                    return Ok(Line::End);
+                }
+                // The last line may lack its end.
+                self.is_whole = true;
+                return Ok(Line::Text(&self.line));
+            }
+            let end = buffer.iter().position(|byte| *byte == b'\n');
+            let taken = end.unwrap_or(buffer.len());
+            if !self.skips {
+                self.line.extend_from_slice(&buffer[..taken]);
+            }
+            let used = end.map_or(taken, |end| end + 1);
+            self.input.consume(used);
+            if self.line.len() > DOOR_LINE_BYTES_MAX {
+                self.line = Vec::new();
+                self.skips = true;
+            }
+            if end.is_some() {
+                if std::mem::take(&mut self.skips) {
+                    return Ok(Line::TooLong);
+                }
+                self.is_whole = true;
+                return Ok(Line::Text(&self.line));
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;
