@@ -50,7 +50,9 @@ impl Connection {
         let mut legacy_only = matches!(endpoint.way, Way::Sse(_));
         let capabilities = capabilities(opening.owner.as_ref());
         loop {
-            let link = opening.dialer.open(endpoint, opening.tasks).await?;
+            let link = opening.dialer.open(endpoint, opening.tasks);
+            let link = tokio::time::timeout_at(deadline, link).await;
+            let link = link.map_err(|_| Failure::TimedOut(endpoint.start_timeout))??;
             let peer = Peer::new(link, (opening.listener)());
             peer.set_owner(opening.owner.clone());
             let before = Before {

@@ -91,6 +91,8 @@ async fn probe(peer: &Peer, before: Before<'_>) -> Result<Negotiated, Failure> {
     let legacy = initialize(peer, before);
     tokio::pin!(legacy);
     tokio::select! {
+        // A server that answers both speaks the modern era too.
+        biased;
         answer = asked.answer(&options) => match discovered(answer)? {
             Some(negotiated) => Ok(negotiated),
             None => legacy.await.map_err(refused),

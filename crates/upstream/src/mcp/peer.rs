@@ -240,6 +240,11 @@ impl Peer {
             .unwrap_or(Failure::Closed)
     }
 
+    /// Tells when the conversation is over, without keeping it alive.
+    pub fn ending(&self) -> watch::Receiver<Option<Failure>> {
+        self.shared.closed.subscribe()
+    }
+
     /// Closes the link in good order.
     pub fn close(&self) {
         self.shared.close.cancel();

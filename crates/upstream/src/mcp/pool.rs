@@ -110,7 +110,8 @@ impl Pool {
 
     /// Calls a tool. There is no other way to call one.
     ///
-    /// The permit says which tool, until when, and whether the call may be repeated; it is used up.
+    /// The permit says which tool, how long it may take, and whether the call may be repeated; it is
+    /// used up. A server that has to be started first may take its own time for that.
     pub async fn call(&self, permit: Permit, call: Call<'_>) -> Result<Box<RawValue>, CallError> {
         let server = self.server(permit.tool().server())?;
         let arguments: Value = serde_json::from_str(call.arguments.get()).unwrap_or_default();
@@ -136,9 +137,8 @@ impl Pool {
             params.set("_meta", meta);
         }
         let params = params.write();
-        let errand = Errand::Ask {
-            method: "tools/call",
-            params: Some(&params),
+        let errand = Errand::Call {
+            params: &params,
             schema: call.schema,
         };
         let repeat = if permit.may_retry() {
@@ -146,7 +146,7 @@ impl Pool {
         } else {
             Repeat::Undelivered
         };
-        answer(server.run(&call.key, errand, &options, repeat).await)
+        answer(server.run(&call.key, errand, options, repeat).await)
     }
 
     /// Asks a server something else, its answer as it was sent. Refuses `tools/call`.
@@ -164,17 +164,13 @@ impl Pool {
         }
         let server = self.server(server)?;
         let options = with_deadline(options, &server.endpoint());
-        let errand = Errand::Ask {
-            method,
-            params,
-            schema: None,
-        };
+        let errand = Errand::Ask { method, params };
         let repeat = if only_reads(method) {
             Repeat::Always
         } else {
             Repeat::Undelivered
         };
-        answer(server.run(key, errand, &options, repeat).await)
+        answer(server.run(key, errand, options, repeat).await)
     }
 
     /// A whole list of a server. Nothing is retried but what failed because an old connection was lost.
@@ -188,7 +184,7 @@ impl Pool {
         let server = self.server(server)?;
         let options = with_deadline(options, &server.endpoint());
         match server
-            .run(key, Errand::List(what), &options, Repeat::Healing)
+            .run(key, Errand::List(what), options, Repeat::Healing)
             .await?
         {
             Outcome::Listing(listing) => Ok(listing),
@@ -212,12 +208,18 @@ impl Pool {
             owner: None,
             listener: &|| Box::new(|_, _| {}),
         };
-        let connection = Connection::open(&opening).await?;
-        let listing = connection
-            .list(what, &with_deadline(options, endpoint))
-            .await;
-        connection.close().await;
-        listing
+        let options = with_deadline(options, endpoint);
+        let visit = async {
+            let connection = Connection::open(&opening).await?;
+            let listing = connection.list(what, &options).await;
+            connection.close().await;
+            listing
+        };
+        tokio::select! {
+            listing = visit => listing,
+            () = self.house.closing.cancelled() => Err(Failure::Closed.into()),
+            () = options.cancel.cancelled() => Err(Failure::Cancelled.into()),
+        }
     }
 
     /// Connects a server that is not, without asking it anything.
@@ -225,7 +227,7 @@ impl Pool {
         let server = self.server(server)?;
         let options = Options::within(server.endpoint().start_timeout);
         server
-            .run(key, Errand::Connect, &options, Repeat::Undelivered)
+            .run(key, Errand::Connect, options, Repeat::Undelivered)
             .await
             .map(drop)
     }

@@ -24,12 +24,12 @@ use super::era::EraMemory;
 use super::listing::{Listing, What};
 use super::places::Places;
 use super::status::{Event, Happening, Health, Status};
-use super::{CallError, Client, Connection, Failure, Options, lock};
+use super::{CallError, Client, Failure, Options, lock};
 
 mod opening;
 pub(super) mod slot;
 
-use slot::{Slot, State, Use};
+use slot::{Slot, State, Tenant, Use};
 
 /// Whose connection is used: nobody else's requests go over it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -81,10 +81,13 @@ pub(super) struct House {
 /// What is wanted of a server.
 #[derive(Clone, Copy)]
 pub(super) enum Errand<'a> {
+    Call {
+        params: &'a RawValue,
+        schema: Option<&'a Value>,
+    },
     Ask {
         method: &'a str,
         params: Option<&'a RawValue>,
-        schema: Option<&'a Value>,
     },
     List(What),
     Connect,
@@ -176,11 +179,12 @@ impl Supervisor {
         let slots: Vec<_> = lock(&self.slots).values().cloned().collect();
         for slot in slots {
             let open = match &*lock(&slot.state) {
-                State::Open(connection) => Some(Arc::clone(connection)),
+                State::Open(tenant) => Some(Arc::clone(tenant)),
                 _ => None,
             };
-            if let Some(connection) = open {
-                slot.discard(&connection);
+            if let Some(tenant) = open {
+                slot.give_up(&tenant, None);
+                tenant.connection.peer().close();
             }
         }
     }
@@ -190,7 +194,7 @@ impl Supervisor {
         self: &Arc<Self>,
         key: &Key,
         errand: Errand<'_>,
-        options: &Options,
+        mut options: Options,
         repeat: Repeat,
     ) -> Result<Outcome, CallError> {
         let retries = self.endpoint().retries;
@@ -200,7 +204,7 @@ impl Supervisor {
         };
         let mut repeats = 0;
         loop {
-            let (error, reused) = match self.once(key, errand, options).await {
+            let (error, reused) = match self.once(key, errand, &mut options).await {
                 Ok(outcome) => return Ok(outcome),
                 Err(missed) => missed,
             };
@@ -253,31 +257,45 @@ impl Supervisor {
         self: &Arc<Self>,
         key: &Key,
         errand: Errand<'_>,
-        options: &Options,
+        options: &mut Options,
     ) -> Result<Outcome, (CallError, bool)> {
         let slot = self.slot(key).map_err(|failure| (failure.into(), false))?;
-        let owner = options.client.as_ref().filter(|_| key.is_owned());
-        let connection = self.connection(&slot, owner, options).await;
-        let (connection, reused) = connection.map_err(|failure| (failure.into(), false))?;
+        let owner = options.client.as_ref().filter(|_| key.is_owned()).cloned();
+        let began = Instant::now();
+        let waits = matches!(errand, Errand::Call { .. });
+        let tenant = self.tenant(&slot, owner.as_ref(), options, waits).await;
+        let (tenant, reused) = tenant.map_err(|failure| (failure.into(), false))?;
+        if waits {
+            // The time that a call may take begins when the server is there.
+            options.deadline = options.deadline.map(|deadline| deadline + began.elapsed());
+        }
+        let connection = &tenant.connection;
         if let Some(owner) = owner {
-            connection.peer().set_owner(Some(Arc::clone(owner)));
+            connection.peer().set_owner(Some(owner));
         }
         let outcome = match errand {
-            Errand::Ask {
-                method,
-                params,
-                schema,
-            } => {
-                let answer = connection.request(method, params, schema, options).await;
+            Errand::Call { params, schema } => {
+                let answer = connection
+                    .request("tools/call", Some(params), schema, options)
+                    .await;
                 answer.map(Outcome::Answer)
             }
-            Errand::Connect => return Ok(Outcome::Connected),
+            Errand::Ask { method, params } => {
+                let answer = connection.request(method, params, None, options).await;
+                answer.map(Outcome::Answer)
+            }
             Errand::List(what) => connection.list(what, options).await.map(Outcome::Listing),
+            Errand::Connect => return Ok(Outcome::Connected),
         };
         match outcome {
             Err(CallError::Failure(failure)) => {
-                if is_loss(&failure) {
-                    slot.discard(&connection);
+                let is_over = connection.peer().closed().is_some()
+                    || matches!(
+                        failure,
+                        Failure::SessionLost | Failure::Unauthorised(_) | Failure::Unreachable(_)
+                    );
+                if is_over {
+                    slot.give_up(&tenant, Some(&failure));
                 }
                 Err((failure.into(), reused))
             }
@@ -309,21 +327,23 @@ impl Supervisor {
         Ok(slot.use_it())
     }
 
-    /// The open connection of a slot, opened if need be; and whether it was there before.
-    async fn connection(
+    /// The open connection of a slot, opened if need be; and whether it was there before. Whoever
+    /// `waits` does so for as long as the server may take to start.
+    async fn tenant(
         self: &Arc<Self>,
         slot: &Use,
         owner: Option<&Arc<dyn Client>>,
         options: &Options,
-    ) -> Result<(Arc<Connection>, bool), Failure> {
+        waits: bool,
+    ) -> Result<(Arc<Tenant>, bool), Failure> {
         if self.closing.is_cancelled() {
             return Err(Failure::Closed);
         }
         let mut opened = {
             let mut state = lock(&slot.state);
             match &*state {
-                State::Open(connection) if connection.peer().closed().is_none() => {
-                    return Ok((Arc::clone(connection), true));
+                State::Open(tenant) if tenant.connection.peer().closed().is_none() => {
+                    return Ok((Arc::clone(tenant), true));
                 }
                 State::Opening(opened) => opened.clone(),
                 State::Open(_) | State::Empty => {
@@ -336,14 +356,16 @@ impl Supervisor {
             }
         };
         let began = Instant::now();
+        let deadline = options.deadline.filter(|_| !waits);
         tokio::select! {
             opened = opened.wait_for(Option::is_some) => {
                 let lost = || Err(Failure::Broken("opening the connection failed".to_owned()));
-                let connection = opened.map_or_else(|_| lost(), |opened| opened.clone().unwrap_or_else(lost));
-                connection.map(|connection| (connection, false))
+                let tenant =
+                    opened.map_or_else(|_| lost(), |opened| opened.clone().unwrap_or_else(lost));
+                tenant.map(|tenant| (tenant, false))
             }
             () = options.cancel.cancelled() => Err(Failure::Cancelled),
-            () = until(options.deadline) => Err(Failure::TimedOut(began.elapsed())),
+            () = until(deadline) => Err(Failure::TimedOut(began.elapsed())),
         }
     }
 

@@ -5,10 +5,15 @@
 )]
 
 mod calls;
+mod eras;
+mod faults;
 mod fixture;
+mod healing;
 mod pool;
 mod remote;
 mod remote_faults;
 mod remote_oauth;
 mod remote_sse;
+mod scripted;
 mod stdio;
+mod storm;

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::limits::CLIENT_REQUESTS_MAX;
+use toolcrib_core::limits::{CLIENT_REQUESTS_MAX, LINK_MESSAGES_MAX};
 use toolcrib_core::rpc::{self, Fault, Id};
 
 use super::Shared;
@@ -13,10 +14,21 @@ use crate::mcp::object::Fields;
 use crate::mcp::{Kind, Outgoing, lock};
 
 /// Requests of the server that wait for their client.
-#[derive(Default)]
 pub(super) struct Asked {
     waiting: Mutex<HashMap<Id, CancellationToken>>,
+    /// How many answers of ours may wait until the server reads them.
+    answers: Arc<Semaphore>,
     ended: CancellationToken,
+}
+
+impl Default for Asked {
+    fn default() -> Self {
+        Self {
+            waiting: Mutex::default(),
+            answers: Arc::new(Semaphore::new(LINK_MESSAGES_MAX)),
+            ended: CancellationToken::new(),
+        }
+    }
 }
 
 /// What a server may ask a client.
@@ -33,9 +45,7 @@ impl Asked {
     ) {
         let shared = Arc::clone(shared);
         if method == "ping" {
-            tokio::spawn(
-                async move { send(&shared, rpc::result(&id, &serde_json::json!({}))).await },
-            );
+            self.answer(shared, rpc::result(&id, &serde_json::json!({})));
             return;
         }
         let owner = lock(&shared.owner).clone();
@@ -76,8 +86,20 @@ impl Asked {
                 }
             });
         } else if let Some(fault) = refusal {
-            tokio::spawn(async move { send(&shared, rpc::fault(Some(&id), &fault)).await });
+            self.answer(shared, rpc::fault(Some(&id), &fault));
         }
+    }
+
+    /// Answers at once, unless the server asks faster than it reads.
+    fn answer(&self, shared: Arc<Shared>, text: Vec<u8>) {
+        let Ok(place) = Arc::clone(&self.answers).try_acquire_owned() else {
+            tracing::debug!("a server asks faster than it reads: one answer was dropped");
+            return;
+        };
+        tokio::spawn(async move {
+            send(&shared, text).await;
+            drop(place);
+        });
     }
 
     /// The server does not want an answer any more.

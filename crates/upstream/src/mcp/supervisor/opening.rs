@@ -9,7 +9,7 @@ use tokio::sync::watch;
 use tokio::time::Instant;
 use toolcrib_core::retry::RetryPolicy;
 
-use super::slot::{Opened, Slot, State, Use};
+use super::slot::{Opened, Slot, State, Tenant, Use};
 use super::{Supervisor, is_loss};
 use crate::mcp::connection::Opening;
 use crate::mcp::era::Era;
@@ -33,13 +33,13 @@ impl Supervisor {
         };
         let outcome = match attempt {
             Ok((connection, place)) => {
-                let connection = Arc::new(connection);
-                *lock(&slot.state) = State::Open(Arc::clone(&connection));
-                self.opened(&connection);
+                let tenant = Arc::new(Tenant::new(connection));
+                *lock(&slot.state) = State::Open(Arc::clone(&tenant));
+                self.opened(&tenant.connection);
                 let watching =
-                    Arc::clone(&self).watch(Arc::clone(&slot), Arc::clone(&connection), place);
+                    Arc::clone(&self).watch(Arc::clone(&slot), Arc::clone(&tenant), place);
                 self.house.tasks.spawn(watching);
-                Ok(connection)
+                Ok(tenant)
             }
             Err(failure) => {
                 *lock(&slot.state) = State::Empty;
@@ -84,7 +84,7 @@ impl Supervisor {
         })
     }
 
-    fn opened(self: &Arc<Self>, connection: &Arc<Connection>) {
+    fn opened(&self, connection: &Connection) {
         let negotiated = connection.negotiated();
         let mut standing = lock(&self.standing);
         standing.open += 1;
@@ -120,45 +120,52 @@ impl Supervisor {
     }
 
     /// Watches a connection until its end, and brings that about when nobody uses it for long.
-    async fn watch(self: Arc<Self>, slot: Arc<Slot>, connection: Arc<Connection>, place: Place) {
-        let listening = self.house.tasks.spawn(listen(Arc::clone(&connection)));
+    async fn watch(self: Arc<Self>, slot: Arc<Slot>, tenant: Arc<Tenant>, place: Place) {
+        let mut over = tenant.connection.peer().ending();
+        let listening = self.house.tasks.spawn(listen(Arc::clone(&tenant)));
         let idle = self.endpoint().idle_close;
-        let mut wanted = false;
-        let why = loop {
+        loop {
             tokio::select! {
-                why = connection.peer().why_closed() => break why,
-                () = slot.unused_for(idle), if !wanted => wanted = slot.give_way(),
-                () = self.closing.cancelled(), if !wanted => {
-                    wanted = true;
-                    slot.discard(&connection);
+                _ = over.wait_for(Option::is_some) => break,
+                () = tenant.given_up.cancelled() => break,
+                () = slot.unused_for(idle) => {
+                    slot.give_way();
+                }
+                () = self.closing.cancelled() => {
+                    slot.give_up(&tenant, None);
+                    tenant.connection.peer().close();
                 }
             }
-        };
+        }
+        let failed = over.borrow().clone().filter(|why| *why != Failure::Closed);
+        slot.give_up(&tenant, failed.as_ref());
+        let why = tenant.why();
+        // Whoever still uses it keeps it open.
+        drop(tenant);
         listening.abort();
-        slot.discard(&connection);
+        let _ = over.wait_for(Option::is_some).await;
         drop(place);
-        self.ended(&slot, &why);
+        self.ended(&slot, why.as_ref());
     }
 
-    fn ended(&self, slot: &Slot, why: &Failure) {
-        let lost = *why != Failure::Closed;
+    fn ended(&self, slot: &Slot, why: Option<&Failure>) {
         let server = &self.endpoint().name;
         let mut standing = lock(&self.standing);
         standing.open -= 1;
         if standing.open == 0 {
-            standing.health = if lost {
+            standing.health = if why.is_some() {
                 Health::Error
             } else {
                 Health::Disconnected
             };
-            standing.reason = lost.then(|| why.to_string());
+            standing.reason = why.map(ToString::to_string);
             standing.since_ms = Some((self.house.surroundings.now_ms)());
         }
         drop(standing);
-        if !lost {
+        let Some(why) = why else {
             tracing::info!(%server, "disconnected");
             return;
-        }
+        };
         tracing::warn!(%server, %why, "a connection was lost");
         // A server that works and then fails is tried again at once; one that never works is not.
         if !slot.served.load(Ordering::Relaxed) {
@@ -170,7 +177,8 @@ impl Supervisor {
 }
 
 /// Asks a server of the modern era to tell when its lists change, for as long as it does.
-async fn listen(connection: Arc<Connection>) {
+async fn listen(tenant: Arc<Tenant>) {
+    let connection = &tenant.connection;
     let negotiated = connection.negotiated();
     let capabilities = Fields::of(Some(&negotiated.capabilities));
     let tells = |name: &str| {

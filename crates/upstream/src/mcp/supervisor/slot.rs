@@ -6,16 +6,46 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
 
 use crate::mcp::{Connection, Failure, lock};
 
 /// What becomes of an attempt to open a connection.
-pub(in crate::mcp) type Opened = Option<Result<Arc<Connection>, Failure>>;
+pub(in crate::mcp) type Opened = Option<Result<Arc<Tenant>, Failure>>;
+
+/// A connection in a slot. It closes when nobody holds it any more, so that what is under way over one
+/// that was given up still ends as it may.
+pub(in crate::mcp) struct Tenant {
+    pub(in crate::mcp) connection: Connection,
+    /// Cancelled when the connection was given up.
+    pub(in crate::mcp) given_up: CancellationToken,
+    why: Mutex<Option<Failure>>,
+}
+
+impl Tenant {
+    pub(in crate::mcp) fn new(connection: Connection) -> Self {
+        Self {
+            connection,
+            given_up: CancellationToken::new(),
+            why: Mutex::default(),
+        }
+    }
+
+    /// Why the connection was given up; `None`: because it was not needed any more.
+    pub(in crate::mcp) fn why(&self) -> Option<Failure> {
+        lock(&self.why).clone()
+    }
+
+    fn give_up(&self, why: Option<&Failure>) {
+        *lock(&self.why) = why.cloned();
+        self.given_up.cancel();
+    }
+}
 
 pub(in crate::mcp) enum State {
     Empty,
     Opening(watch::Receiver<Opened>),
-    Open(Arc<Connection>),
+    Open(Arc<Tenant>),
 }
 
 /// The place of one connection.
@@ -59,25 +89,25 @@ impl Slot {
         (is_open && !self.is_used()).then(|| *lock(&self.last_used))
     }
 
-    /// Closes the connection if nobody uses it. True where that was so.
+    /// Gives the connection up if nobody uses it. True where that was so.
     pub(in crate::mcp) fn give_way(&self) -> bool {
         let mut state = lock(&self.state);
         if self.is_used() || !matches!(*state, State::Open(_)) {
             return false;
         }
-        if let State::Open(connection) = std::mem::replace(&mut *state, State::Empty) {
-            connection.peer().close();
+        if let State::Open(tenant) = std::mem::replace(&mut *state, State::Empty) {
+            tenant.give_up(None);
         }
         true
     }
 
-    /// Lets go of a connection, if it is still the one in this slot, and closes it.
-    pub(in crate::mcp) fn discard(&self, connection: &Arc<Connection>) {
+    /// Gives a connection up, if it is still the one in this slot.
+    pub(in crate::mcp) fn give_up(&self, tenant: &Arc<Tenant>, why: Option<&Failure>) {
         let mut state = lock(&self.state);
-        if matches!(&*state, State::Open(open) if Arc::ptr_eq(open, connection)) {
+        if matches!(&*state, State::Open(open) if Arc::ptr_eq(open, tenant)) {
             *state = State::Empty;
+            tenant.give_up(why);
         }
-        connection.peer().close();
     }
 
     /// Waits until the connection was not used for this long.

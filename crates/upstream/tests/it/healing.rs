@@ -1,0 +1,329 @@
+//! Healing, retries, pauses and places, in paused time.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::Duration;
+
+use serde_json::json;
+use tokio::time::Instant;
+use toolcrib_upstream::mcp::breaker::State;
+use toolcrib_upstream::mcp::{Failure, Health, Key, What};
+
+use crate::fixture::{call, call_with, patient};
+use crate::scripted::{Act, Scripted, fine, pool};
+
+fn exited() -> Failure {
+    Failure::Exited {
+        status: "exit status: 1".to_owned(),
+        stderr: String::new(),
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_idle_connection_is_closed_after_five_minutes_and_not_before() {
+    let dialer = Scripted::new(|_, message| fine(message));
+    let pool = pool(&dialer, |_| {});
+    for _ in 0..3 {
+        call(&pool, "t", "{}").await.unwrap();
+        tokio::time::sleep(Duration::from_secs(299)).await;
+        assert!(pool.is_connected("s"));
+    }
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert!(!pool.is_connected("s"));
+    assert_eq!((dialer.opened(), dialer.closed()), (1, 1));
+    call(&pool, "t", "{}").await.unwrap();
+    assert_eq!(dialer.opened(), 2);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_that_is_to_stay_stays() {
+    let dialer = Scripted::new(|_, message| fine(message));
+    let pool = pool(&dialer, |endpoint| endpoint.idle_close = None);
+    call(&pool, "t", "{}").await.unwrap();
+    tokio::time::sleep(Duration::from_hours(24)).await;
+    assert!(pool.is_connected("s"));
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_forgotten_session_heals_at_once_and_repeats_what_was_not_delivered() {
+    let check = async |failure: Failure| {
+        let lost = failure.clone();
+        let dialer = Scripted::new(move |connection, message| {
+            if connection == 1 && message["params"]["arguments"]["n"] == 2 {
+                return Act::Fail(lost.clone());
+            }
+            fine(message)
+        });
+        let pool = pool(&dialer, |_| {});
+        call(&pool, "t", r#"{"n":1}"#).await.unwrap();
+        let began = Instant::now();
+        call(&pool, "t", r#"{"n":2}"#).await.unwrap();
+        assert!(
+            began.elapsed() < Duration::from_millis(10),
+            "{failure}: {:?}",
+            began.elapsed()
+        );
+        assert_eq!(
+            (dialer.opened(), dialer.asked("tools/call")),
+            (2, 3),
+            "{failure}"
+        );
+        assert!(pool.is_connected("s"));
+    };
+    check(Failure::SessionLost).await;
+    check(Failure::Unauthorised("log in".to_owned())).await;
+    check(Failure::Unreachable("reset".to_owned())).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn credentials_that_stay_refused_are_not_tried_again() {
+    let dialer = Scripted::new(|_, message| match message["method"].as_str() {
+        Some("tools/call") => Act::Fail(Failure::Unauthorised("log in".to_owned())),
+        _ => fine(message),
+    });
+    let pool = pool(&dialer, |_| {});
+    let error = call_with(&pool, "t", "{}", true, |_| {}).await.unwrap_err();
+    assert_eq!(error.to_string(), "it refuses the credentials; log in");
+    assert_eq!(dialer.asked("tools/call"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_was_given_up_lets_others_end() {
+    // The second call loses the session while the first is under way: the first still gets its answer.
+    let dialer =
+        Scripted::new(
+            |connection, message| match message["params"]["arguments"]["n"].as_i64() {
+                Some(1) => Act::Nothing,
+                Some(2) if connection == 1 => Act::Fail(Failure::SessionLost),
+                _ => fine(message),
+            },
+        );
+    let pool = pool(&dialer, |_| {});
+    let (slow, quick) = tokio::join!(call(&pool, "t", r#"{"n":1}"#), async {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+        call(&pool, "t", r#"{"n":2}"#)
+            .await
+            .map(|_| dialer.closed())
+    });
+    assert_eq!(quick.unwrap(), 0, "the first connection is still open");
+    assert!(
+        slow.unwrap_err()
+            .to_string()
+            .contains("did not answer within 20000 ms")
+    );
+    tokio::time::sleep(Duration::from_millis(1)).await;
+    assert_eq!(dialer.closed(), 1, "and closed when nobody needs it");
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_passes_is_tried_again_after_growing_pauses() {
+    let check = async |failure: Failure, may_retry: bool, tries: usize, seconds: u64| {
+        let passing = failure.clone();
+        let dialer = Scripted::new(move |_, message| match message["method"].as_str() {
+            Some("tools/call") => Act::Fail(passing.clone()),
+            _ => fine(message),
+        });
+        let pool = pool(&dialer, |_| {});
+        let began = Instant::now();
+        let error = call_with(&pool, "t", "{}", may_retry, |_| {})
+            .await
+            .unwrap_err();
+        assert_eq!(error.failure(), Some(&failure));
+        let tried = (dialer.asked("tools/call"), began.elapsed().as_secs());
+        assert_eq!(tried, (tries, seconds), "{failure} {may_retry}");
+    };
+    let status = |status, retry_after| Failure::Status {
+        status,
+        excerpt: String::new(),
+        retry_after,
+    };
+    check(status(503, None), false, 4, 7).await;
+    check(status(503, Some(Duration::from_secs(5))), true, 4, 15).await;
+    check(status(503, Some(Duration::from_mins(1))), true, 1, 0).await;
+    check(status(500, None), true, 1, 0).await;
+    check(Failure::Broken("reset".to_owned()), true, 4, 7).await;
+    check(Failure::Broken("reset".to_owned()), false, 1, 0).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_keeps_failing_is_left_alone_then_tried_once_then_trusted() {
+    let works_from = Arc::new(AtomicUsize::new(usize::MAX));
+    let from = Arc::clone(&works_from);
+    let dialer = Scripted::new(move |connection, message| {
+        if connection < from.load(Ordering::SeqCst) {
+            Act::Break(exited())
+        } else {
+            fine(message)
+        }
+    });
+    let pool = pool(&dialer, |_| {});
+    let state = || pool.status("s").unwrap().breaker;
+    // The first attempt probes both eras; the others wait 1, 2, 4 and 8 seconds before they start.
+    for pause in [0, 1, 2, 4, 8] {
+        assert_eq!(state(), State::Closed);
+        let began = Instant::now();
+        let error = call(&pool, "t", "{}").await.unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("its process ended (exit status: 1)"),
+            "{error}"
+        );
+        assert_eq!(began.elapsed().as_secs(), pause);
+    }
+    assert_eq!(state(), State::Open);
+    let opened = dialer.opened();
+    let refused = call(&pool, "t", "{}").await.unwrap_err().to_string();
+    assert!(
+        refused.contains("left alone") && refused.contains("tried again in 30 s"),
+        "{refused}"
+    );
+    assert_eq!(dialer.opened(), opened, "nothing was started");
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    assert_eq!(state(), State::HalfOpen);
+    call(&pool, "t", "{}").await.unwrap_err();
+    assert_eq!(state(), State::Open);
+    works_from.store(0, Ordering::SeqCst);
+    tokio::time::sleep(Duration::from_secs(31)).await;
+    call(&pool, "t", "{}").await.unwrap();
+    assert_eq!(state(), State::Closed);
+    assert_eq!(pool.status("s").unwrap().health, Health::Connected);
+}
+
+#[tokio::test(start_paused = true)]
+async fn starting_a_server_has_its_own_time() {
+    let check = async |start: u64, expected: Result<(), &str>| {
+        let dialer = Scripted::starting_for(Duration::from_secs(start));
+        let pool = pool(&dialer, |_| {});
+        // The call itself has twenty seconds.
+        match (call(&pool, "t", "{}").await, expected) {
+            (Ok(_), Ok(())) => {}
+            (Err(error), Err(part)) => assert!(error.to_string().contains(part), "{error}"),
+            (result, _) => panic!("{start} s: {result:?}"),
+        }
+    };
+    check(0, Ok(())).await;
+    check(50, Ok(())).await;
+    check(70, Err("it did not answer within 60000 ms")).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_connection_gives_way_to_a_new_one_when_a_server_has_too_many() {
+    let dialer =
+        Scripted::new(
+            |_, message| match message["params"]["arguments"]["slow"].as_bool() {
+                Some(true) => Act::Nothing,
+                _ => fine(message),
+            },
+        );
+    let pool = pool(&dialer, |_| {});
+    for n in 0..70 {
+        let key = Key::Session(n.to_string());
+        call_with(&pool, "t", "{}", false, |call| call.key = key)
+            .await
+            .unwrap();
+        tokio::time::sleep(Duration::from_millis(1)).await;
+    }
+    assert_eq!((dialer.opened(), dialer.closed()), (70, 6));
+    // The oldest went first.
+    call_with(&pool, "t", "{}", false, |call| {
+        call.key = Key::Session("10".to_owned());
+    })
+    .await
+    .unwrap();
+    assert_eq!(dialer.opened(), 70);
+    // Connections that are used do not give way.
+    let busy = (0..64).map(|n| {
+        let key = Key::Session(format!("busy {n}"));
+        call_with(&pool, "t", r#"{"slow":true}"#, false, |call| call.key = key)
+    });
+    let (_, refused) = tokio::join!(futures::future::join_all(busy), async {
+        tokio::time::sleep(Duration::from_millis(100)).await;
+        call_with(&pool, "t", "{}", false, |call| {
+            call.key = Key::Session("new".to_owned());
+        })
+        .await
+    });
+    // It is tried again for a while, and said at the end.
+    assert!(
+        refused
+            .unwrap_err()
+            .to_string()
+            .contains("too many requests")
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn too_many_requests_at_once_are_refused_and_the_rest_answered() {
+    let dialer = Scripted::new(|_, message| match message["method"].as_str() {
+        Some("tools/call") => Act::Nothing,
+        _ => fine(message),
+    });
+    let pool = pool(&dialer, |endpoint| endpoint.retries = 0);
+    let calls = (0..300).map(|_| call(&pool, "t", "{}"));
+    let results = futures::future::join_all(calls).await;
+    let said = |part: &str| {
+        results
+            .iter()
+            .filter(|result| result.as_ref().unwrap_err().to_string().contains(part))
+            .count()
+    };
+    assert_eq!(
+        (said("too many requests"), said("did not answer")),
+        (44, 256)
+    );
+    let list = pool
+        .list("s", &Key::Shared, What::Tools, patient())
+        .await
+        .unwrap();
+    assert_eq!(list.items.len(), 1, "the connection lives");
+}
+
+#[tokio::test(start_paused = true)]
+async fn lists_are_bounded_and_a_method_that_is_not_there_is_an_empty_list() {
+    let dialer = Scripted::new(|_, message| match message["method"].as_str() {
+        Some("initialize") => {
+            Act::Answer(json!({"protocolVersion": "2024-11-05", "capabilities": {"prompts": {}}}))
+        }
+        Some("tools/list") => {
+            let page: usize = message["params"]["cursor"]
+                .as_str()
+                .map_or(0, |cursor| cursor.parse().unwrap());
+            let tools: Vec<_> = (0..100)
+                .map(|n| json!({"name": format!("t{page}_{n}"), "inputSchema": {}}))
+                .collect();
+            Act::Answer(json!({"tools": tools, "nextCursor": (page + 1).to_string()}))
+        }
+        _ => fine(message),
+    });
+    let pool = pool(&dialer, |_| {});
+    let tools = pool
+        .list("s", &Key::Shared, What::Tools, patient())
+        .await
+        .unwrap();
+    assert_eq!(tools.items.len(), 50_000);
+    assert!(
+        tools.warnings[0].contains("cut off"),
+        "{:?}",
+        tools.warnings
+    );
+    assert!(
+        pool.list("s", &Key::Shared, What::Prompts, patient())
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
+    assert!(
+        pool.list("s", &Key::Shared, What::Resources, patient())
+            .await
+            .unwrap()
+            .items
+            .is_empty()
+    );
+    assert_eq!(
+        dialer.asked("resources/list"),
+        0,
+        "what is not announced is not asked for"
+    );
+}
