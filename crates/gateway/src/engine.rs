@@ -11,6 +11,7 @@ mod asking;
 mod buckets;
 pub mod cache;
 pub mod clock;
+pub mod connections;
 pub mod definition;
 pub mod discovery;
 pub mod error;
@@ -18,6 +19,7 @@ mod execute;
 mod find;
 #[cfg(test)]
 mod fixture;
+mod here;
 mod missing;
 pub mod rack;
 pub mod snapshot;
@@ -49,7 +51,12 @@ use clock::Clock;
 use error::{Error, Result};
 use snapshot::Snapshot;
 use stock::Terms;
-use upstream::Upstream;
+use supplier::Supplier;
+use upstream::{Health, Upstream};
+
+use crate::control::Counts;
+
+pub use here::open_here;
 
 /// The engine. Shared behind an `Arc`.
 pub struct Engine {
@@ -107,6 +114,31 @@ impl Engine {
     /// The catalog as it is now. A request takes it once and uses it to its end.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
+    }
+
+    /// What is remembered beyond this process.
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// What the time is, and chance.
+    pub fn clock(&self) -> &Clock {
+        &self.clock
+    }
+
+    /// How many servers and tools there are, as far as that is known now. Asks nobody.
+    pub fn counts(&self) -> Counts {
+        let snapshot = self.snapshot();
+        let (tools_total, tools_enabled) = snapshot.counts();
+        let connected = |supplier: &&Arc<Supplier>| {
+            self.upstream.standing(&supplier.name).health == Health::Connected
+        };
+        Counts {
+            servers_configured: snapshot.config.servers.len(),
+            servers_connected: snapshot.suppliers().filter(connected).count(),
+            tools_enabled,
+            tools_total,
+        }
     }
 
     /// The configuration in place.

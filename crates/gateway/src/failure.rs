@@ -19,6 +19,8 @@ pub mod exit {
     pub const NOT_FOUND: u8 = 2;
     /// The command understood what was asked and could not do it.
     pub const FAILED: u8 = 3;
+    /// The tool is switched off.
+    pub const DISABLED: u8 = 4;
     /// A fault of Toolcrib itself.
     pub const FAULT: u8 = 101;
 }

@@ -54,8 +54,13 @@ pub fn kept_lists(config: &Config, surroundings: &Surroundings) -> ListCache {
     let directory = config
         .places
         .tool_lists(surroundings, cache.directory.as_deref());
+    let milliseconds =
+        |seconds: u64| i64::try_from(seconds).map_or(i64::MAX, |s| s.saturating_mul(1_000));
     ListCache::new(CacheOptions {
         enabled: cache.enabled,
+        tool_ttl_ms: milliseconds(cache.tool_list_ttl),
+        registry_ttl_ms: milliseconds(cache.registry_ttl),
+        memory_ttl_ms: milliseconds(cache.ttl),
         ..CacheOptions::new(directory)
     })
 }

@@ -2,6 +2,7 @@
 //! afresh each time.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use toolcrib_config::load::{self, Config, Request};
 use toolcrib_config::model::settings::Names;
@@ -9,6 +10,7 @@ use toolcrib_config::places::Places;
 use toolcrib_config::surroundings::Surroundings;
 use toolcrib_config::trust::{TrustError, TrustStore};
 use toolcrib_config::{Diagnostic, Difference};
+use toolcrib_core::policy::Rulebook;
 
 use crate::failure::Failure;
 use crate::finding::Finding;
@@ -43,7 +45,7 @@ impl Loader {
 
     /// The configuration, or why there is none in a form that a command can give back.
     pub fn config(&self) -> Result<Config, Failure> {
-        self.load()
+        self.read()
             .result
             .map_err(|refusal| Failure::configuration(refusal.message).because(refusal.diagnostics))
     }
@@ -72,10 +74,8 @@ pub fn trust_record(surroundings: &Surroundings) -> PathBuf {
     Places::of(surroundings).data.join("trust.json")
 }
 
-impl Load for Loader {
-    type Config = Config;
-
-    fn load(&self) -> Attempt<Config> {
+impl Loader {
+    fn read(&self) -> Attempt<Config> {
         let mut files = vec![self.record.clone()];
         let trust = match self.trust() {
             Ok(trust) => trust,
@@ -94,7 +94,7 @@ impl Load for Loader {
             Ok(mut config) => {
                 config.settings.names = self.names.unwrap_or(config.settings.names);
                 files.extend(config.watched.iter().cloned());
-                Ok(config)
+                overrides_hold(&config).map(|()| config)
             }
             Err(failure) => {
                 files.extend(failure.watched);
@@ -103,8 +103,38 @@ impl Load for Loader {
         };
         Attempt { result, files }
     }
+}
 
-    fn compare(&self, old: &Config, new: &Config) -> Difference {
+/// Overrides of policy that cannot be used keep a configuration from loading: without them a tool
+/// might need less than the user wrote.
+fn overrides_hold(config: &Config) -> Result<(), Refusal> {
+    let Err(errors) = Rulebook::compile(&config.settings.policy) else {
+        return Ok(());
+    };
+    let file = config.path.as_ref().map(|path| path.display().to_string());
+    let found = errors.iter().map(|error| Finding {
+        file: file.clone(),
+        ..Finding::error(format!("policy.overrides: {error}"))
+    });
+    let what = file.as_deref().unwrap_or("the configuration");
+    Err(Refusal {
+        message: format!("{what} does not load; correct it and try again"),
+        diagnostics: found.collect(),
+    })
+}
+
+impl Load for Loader {
+    type Config = Arc<Config>;
+
+    fn load(&self) -> Attempt<Arc<Config>> {
+        let Attempt { result, files } = self.read();
+        Attempt {
+            result: result.map(Arc::new),
+            files,
+        }
+    }
+
+    fn compare(&self, old: &Arc<Config>, new: &Arc<Config>) -> Difference {
         let mut difference = Difference::between(old, new);
         difference.settings |= old.path != new.path;
         difference
@@ -125,5 +155,24 @@ fn refusal(diagnostics: &[Diagnostic], named: Option<&Path>) -> Refusal {
     Refusal {
         message,
         diagnostics,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolcrib_config::surroundings::Os;
+
+    use super::*;
+
+    #[test]
+    fn an_override_that_cannot_be_used_keeps_the_configuration_from_loading() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("toolcrib.yaml");
+        std::fs::write(&path, "policy: {overrides: [{rateLimitBucket: none}]}\n").unwrap();
+        let surroundings = Surroundings::new(Os::Linux, home.path(), home.path(), |_| None);
+        let attempt = Loader::new(surroundings, Some(path.clone())).load();
+        let refusal = attempt.result.unwrap_err();
+        assert!(refusal.diagnostics[0].message.contains("the bucket `none`"));
+        assert!(attempt.files.contains(&path), "a correction is noticed");
     }
 }

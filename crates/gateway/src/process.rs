@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch as channel};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolcrib_config::Severity;
@@ -15,9 +15,10 @@ use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::{Code, limits};
 
 use crate::control::{Counts, Place, Status};
+use crate::engine::connections::Users;
+use crate::engine::{Engine, open_here};
 use crate::failure::Failure;
 use crate::finding::Finding;
-use crate::known;
 use crate::loader::Loader;
 use crate::reload::queue::{Ending, queue};
 use crate::reload::{Cause, Live, Load, Report, Requests, watch};
@@ -37,7 +38,10 @@ pub struct Options {
 /// What a running process knows of itself.
 #[derive(Debug)]
 pub struct Process {
-    live: Arc<Live<Config>>,
+    live: Arc<Live<Arc<Config>>>,
+    engine: Arc<Engine>,
+    /// The generation that the engine has taken over.
+    applied: channel::Receiver<u64>,
     requests: Requests,
     started: jiff::Timestamp,
     surroundings: Surroundings,
@@ -58,18 +62,23 @@ impl Process {
         }
     }
 
-    /// How many servers and tools it has.
-    pub async fn counts(&self) -> Counts {
-        let (now, here) = (self.live.current(), self.surroundings.clone());
-        let now_ms = jiff::Timestamp::now().as_millisecond();
-        let counting =
-            tokio::task::spawn_blocking(move || known::counts(&now.config, &here, now_ms));
-        counting.await.unwrap_or_default()
+    /// The engine that doors use.
+    pub fn engine(&self) -> &Arc<Engine> {
+        &self.engine
     }
 
-    /// Reads the configuration again.
+    /// How many servers and tools it has.
+    pub fn counts(&self) -> Counts {
+        self.engine.counts()
+    }
+
+    /// Reads the configuration again, and gives the outcome once it holds.
     pub async fn reload(&self) -> Result<Arc<Report>, Ending> {
-        self.requests.reload(Cause::Request).await
+        let report = self.requests.reload(Cause::Request).await?;
+        let mut applied = self.applied.clone();
+        let holds = applied.wait_for(|number| *number >= report.generation);
+        holds.await.map_err(|_| Ending)?;
+        Ok(report)
     }
 }
 
@@ -80,7 +89,7 @@ impl crate::control::server::Service for Process {
     }
 
     async fn counts(&self) -> Counts {
-        Process::counts(self).await
+        Process::counts(self)
     }
 
     async fn reload(&self) -> Result<Arc<Report>, Ending> {
@@ -113,17 +122,27 @@ fn no_start(error: &std::io::Error) -> Failure {
 
 async fn serve(
     loader: Arc<Loader>,
-    config: Config,
+    config: Arc<Config>,
     files: Vec<PathBuf>,
     options: Options,
 ) -> Result<(), Failure> {
     let mut signals = Signals::take().map_err(|error| no_start(&error))?;
     let ending = CancellationToken::new();
     let tasks = TaskTracker::new();
+    let users = if options.stdio {
+        Users::One
+    } else {
+        Users::Many
+    };
+    let engine = open_here(Arc::clone(&config), &options.surroundings, users).await?;
+    engine.start();
     let live = Live::new(config);
+    let (applied, taken_over) = channel::channel(live.current().number);
     let (requests, queue) = queue(loader, Arc::clone(&live), files);
     let process = Arc::new(Process {
         live: Arc::clone(&live),
+        engine: Arc::clone(&engine),
+        applied: taken_over,
         requests: requests.clone(),
         started: jiff::Timestamp::now(),
         surroundings: options.surroundings,
@@ -135,6 +154,12 @@ async fn serve(
         ending.clone(),
     ));
     tasks.spawn(queue.run(ending.clone()));
+    tasks.spawn(follow(
+        Arc::clone(&process.live),
+        Arc::clone(&engine),
+        applied,
+        ending.clone(),
+    ));
     let socket = open_control(&options.control, &process, &tasks, &ending);
     announce(&process, socket);
     let closed = options.stdio.then(stdin_closed);
@@ -143,12 +168,33 @@ async fn serve(
     ending.cancel();
     tasks.close();
     let grace = Duration::from_millis(limits::SHUTDOWN_GRACE_MS);
+    let orderly = async {
+        let _ = tokio::time::timeout(grace, tasks.wait()).await;
+        engine.close(grace).await;
+        engine.store().close().await;
+    };
     tokio::select! {
-        _ = tokio::time::timeout(grace, tasks.wait()) => {}
+        () = orderly => {}
         // Whoever asks twice does not want to wait.
         _ = until_asked(&mut signals, &requests, None) => {}
     }
     Ok(())
+}
+
+/// Hands every configuration that is put in place to the engine.
+async fn follow(
+    live: Arc<Live<Arc<Config>>>,
+    engine: Arc<Engine>,
+    applied: channel::Sender<u64>,
+    ending: CancellationToken,
+) {
+    let mut changes = live.changes();
+    while let Some((_, now)) = ending.run_until_cancelled(changes.next()).await {
+        if let Err(error) = engine.reload(Arc::clone(&now.config)).await {
+            tracing::error!(%error, "the configuration could not be taken over");
+        }
+        applied.send_replace(now.number);
+    }
 }
 
 /// Opens the control socket; a process without one still does its work.

@@ -58,6 +58,8 @@ pub struct Execution {
     pub cancel: CancellationToken,
     /// The trace this belongs to, for the record and for the upstream.
     pub trace: Option<String>,
+    /// What goes to the upstream as `_meta`: the caller's progress token above all.
+    pub meta: Option<Box<RawValue>>,
     /// Whether the call came on the one path that `policy.restCompat` exempts from keys.
     pub key_exempt: bool,
 }
@@ -78,6 +80,7 @@ impl Execution {
             session: None,
             cancel: CancellationToken::new(),
             trace: None,
+            meta: None,
             key_exempt: false,
         }
     }

@@ -51,6 +51,11 @@ impl Clock {
         bytes
     }
 
+    /// A number from 0 to 1.
+    pub fn fraction(&self) -> f64 {
+        f64::from(u32::from_le_bytes(self.random())) / f64::from(u32::MAX)
+    }
+
     /// A name for a request that came in at `at_ms`: a `UUIDv7`.
     pub fn request_id(&self, at_ms: i64) -> Uuid {
         let millis = u64::try_from(at_ms).unwrap_or(0);

@@ -46,6 +46,7 @@ struct Attempt {
     session: Option<String>,
     cancel: CancellationToken,
     trace: Option<String>,
+    meta: Option<Box<RawValue>>,
     key_exempt: bool,
 }
 
@@ -83,6 +84,7 @@ impl Attempt {
             session: execution.session,
             cancel: execution.cancel,
             trace: execution.trace,
+            meta: execution.meta,
             key_exempt: execution.key_exempt,
         }
     }

@@ -4,10 +4,10 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex, mpsc};
 
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tempfile::TempDir;
-use tokio::sync::broadcast;
 use toolcrib_config::load::Config;
 use toolcrib_config::surroundings::{Os, Surroundings};
 use toolcrib_core::policy::{Caller, Permit, PolicySettings, ScopeSet};
@@ -72,13 +72,13 @@ pub(super) struct Puppets {
     /// What was asked and called, in order.
     pub(super) seen: Mutex<Vec<String>>,
     pub(super) owners: Mutex<Vec<super::upstream::Owner>>,
-    changes: Mutex<Option<broadcast::Sender<Change>>>,
+    changes: Mutex<Option<futures::channel::mpsc::UnboundedSender<Change>>>,
 }
 
 impl Puppets {
     pub(super) fn tell(&self, change: Change) {
         if let Some(changes) = &*self.changes.lock().unwrap() {
-            let _ = changes.send(change);
+            changes.unbounded_send(change).unwrap();
         }
     }
 
@@ -142,7 +142,7 @@ impl Upstream for Puppets {
             match plan {
                 Some(Answers::Result(value)) => Ok(raw(&value)),
                 Some(Answers::Fault(code, message)) => {
-                    Err(CallError::Refused(Fault::new(code, message)))
+                    Err(CallError::Fault(Fault::new(code, message)))
                 }
                 Some(Answers::Fails(failure)) => Err(failure.into()),
                 Some(Answers::Hangs) => std::future::pending().await,
@@ -166,10 +166,10 @@ impl Upstream for Puppets {
         }
     }
 
-    fn changes(&self) -> broadcast::Receiver<Change> {
-        let (sender, receiver) = broadcast::channel(16);
+    fn changes(&self) -> BoxStream<'static, Change> {
+        let (sender, receiver) = futures::channel::mpsc::unbounded();
         *self.changes.lock().unwrap() = Some(sender);
-        receiver
+        Box::pin(receiver)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use toolcrib_config::load::Config;
 use toolcrib_core::Tool;
 use toolcrib_core::canon::{Hash, definition_hash};
+use toolcrib_core::policy::Approval;
 use toolcrib_core::policy::approval::Wait;
-use toolcrib_core::policy::{Approval, Rulebook};
 use toolcrib_core::search::{Part, ServerTools, Weights};
 use toolcrib_store::approval::judgement::Standing;
 use toolcrib_store::approval::observation::{Definition, Observed};
@@ -15,6 +15,7 @@ use toolcrib_store::approval::observation::{Definition, Observed};
 use super::definition::{self, Malformed};
 use super::snapshot::Entry;
 use super::spelling::Spellings;
+use super::stock::Terms;
 use super::supplier::Supplier;
 use super::upstream::List;
 
@@ -164,8 +165,7 @@ impl Rack {
         source: Source,
         draft: Draft,
         judged: &Judged,
-        config: &Config,
-        rulebook: &Rulebook,
+        terms: &Terms,
     ) -> Self {
         let mut spellings = Spellings::default();
         for (at, (tool, _, _)) in draft.tools.iter().enumerate() {
@@ -174,8 +174,18 @@ impl Rack {
         let tools = draft.tools.into_iter().enumerate();
         let entries = tools.map(|(at, (mut tool, definition, hash))| {
             let own_tags = tool.tags.clone();
-            let rule = apply_rules(&supplier, &mut tool, config);
-            let mut metadata = rulebook.metadata(&tool, &supplier.facts);
+            let rule = apply_rules(&supplier, &mut tool, &terms.config);
+            let (server, name) = (tool.id.server(), tool.id.tool());
+            let domains = terms.inference.domains(server, name);
+            let categories = terms.inference.categories(server, name);
+            // An API description may say itself what its operations are about.
+            if tool.domains.is_empty() {
+                tool.domains = domains;
+            }
+            if tool.categories.is_empty() {
+                tool.categories = categories;
+            }
+            let mut metadata = terms.rulebook.metadata(&tool, &supplier.facts);
             metadata.timeout_ms = metadata.timeout_ms.or(supplier.timeout_ms);
             let (approval, request) = judged.of(at);
             Arc::new(Entry {

@@ -4,6 +4,7 @@ use std::sync::{Arc, PoisonError};
 
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
+use toolcrib_core::catalog::Inference;
 use toolcrib_core::policy::approval::Origin;
 use toolcrib_core::policy::{ApprovalMode, Rulebook};
 use toolcrib_store::approval::observation::Observation;
@@ -52,16 +53,7 @@ impl Engine {
     ) -> Arc<Rack> {
         let judged = self.judge(supplier, source, &draft, terms).await;
         let (supplier, terms) = (Arc::clone(supplier), terms.clone());
-        let build = move || {
-            Rack::build(
-                supplier,
-                source,
-                draft,
-                &judged,
-                &terms.config,
-                &terms.rulebook,
-            )
-        };
+        let build = move || Rack::build(supplier, source, draft, &judged, &terms);
         Arc::new(blocking(build).await)
     }
 
@@ -209,8 +201,18 @@ impl Engine {
 /// What lists are judged by.
 #[derive(Clone)]
 pub(super) struct Terms {
-    config: Arc<Config>,
-    rulebook: Arc<Rulebook>,
+    pub(super) config: Arc<Config>,
+    pub(super) rulebook: Arc<Rulebook>,
+    /// What names mean.
+    pub(super) inference: Arc<Inference>,
+}
+
+fn inference(config: &Config) -> Arc<Inference> {
+    let own = &config.settings.capabilities;
+    Arc::new(Inference::with(
+        own.domains.iter().map(|(a, b)| (a.as_str(), b.as_str())),
+        own.categories.iter().map(|(a, b)| (a.as_str(), b.as_str())),
+    ))
 }
 
 impl Terms {
@@ -226,6 +228,7 @@ impl Terms {
             .suggest("Correct the overrides and try again")
         })?;
         Ok(Self {
+            inference: inference(&config),
             config,
             rulebook: Arc::new(rulebook),
         })
@@ -233,6 +236,7 @@ impl Terms {
 
     fn of(snapshot: &Snapshot) -> Self {
         Self {
+            inference: inference(&snapshot.config),
             config: Arc::clone(&snapshot.config),
             rulebook: Arc::clone(&snapshot.rulebook),
         }

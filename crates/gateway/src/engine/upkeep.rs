@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use tokio::sync::broadcast::error::RecvError;
+use futures::StreamExt;
 use tokio::time::MissedTickBehavior;
 use toolcrib_config::load::Config;
 use toolcrib_core::limits::{APPROVAL_POLL_MS, MAINTENANCE_MS};
@@ -66,16 +66,16 @@ impl Engine {
     async fn hear_changes(self: Arc<Self>) {
         let mut changes = self.upstream.changes();
         loop {
-            let heard = self.ending.run_until_cancelled(changes.recv()).await;
-            let name = match heard {
-                None | Some(Err(RecvError::Closed)) => return,
-                Some(Err(RecvError::Lagged(missed))) => {
+            let heard = self.ending.run_until_cancelled(changes.next()).await;
+            let name = match heard.flatten() {
+                None => return,
+                Some(Change::Missed) => {
                     // Which servers spoke is not known any more, so that none counts as fresh.
-                    tracing::warn!(missed, "changes of servers came too fast");
+                    tracing::warn!("changes of servers came too fast");
                     self.cache.load().invalidate_all();
                     continue;
                 }
-                Some(Ok(Change::Tools(name) | Change::Reconnected(name))) => name,
+                Some(Change::Tools(name) | Change::Reconnected(name)) => name,
             };
             self.cache.load().invalidate(&name);
             let snapshot = self.snapshot();

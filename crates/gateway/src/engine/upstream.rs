@@ -5,15 +5,15 @@
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use serde::Serialize;
+use serde_json::Value;
 use serde_json::value::RawValue;
-use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use toolcrib_config::load::Config;
 use toolcrib_core::Tool;
 use toolcrib_core::policy::Permit;
-use toolcrib_core::rpc::Fault;
-use toolcrib_upstream::mcp::Failure;
+pub use toolcrib_upstream::mcp::{CallError, Client};
 
 use super::discovery::DiscoveryError;
 
@@ -40,7 +40,7 @@ pub trait Upstream: Send + Sync + 'static {
     fn standing(&self, server: &str) -> Standing;
 
     /// What happens from now on.
-    fn changes(&self) -> broadcast::Receiver<Change>;
+    fn changes(&self) -> BoxStream<'static, Change>;
 
     /// Closes every connection in good order.
     fn close(&self) -> BoxFuture<'_, ()>;
@@ -85,7 +85,11 @@ pub struct Call {
     pub client: Option<Arc<dyn Client>>,
     /// Cancels the call.
     pub cancel: CancellationToken,
-    /// The trace this belongs to.
+    /// The schema of the arguments, whose annotations may say what goes into headers.
+    pub schema: Arc<Value>,
+    /// What else goes with the call, as the caller's `_meta`: its progress token above all.
+    pub meta: Option<Box<RawValue>>,
+    /// The trace this belongs to, for calls without `meta`.
     pub trace: Option<String>,
 }
 
@@ -98,33 +102,6 @@ pub enum Owner {
     Principal(String),
     /// One session's.
     Session(String),
-}
-
-/// The other end of a call, as far as a server may speak to it.
-pub trait Client: Send + Sync + std::fmt::Debug {
-    /// Answers a request of the server (elicitation, sampling, roots), or refuses it.
-    fn request<'a>(
-        &'a self,
-        method: &'a str,
-        params: Option<&'a RawValue>,
-    ) -> BoxFuture<'a, Result<Box<RawValue>, Fault>>;
-
-    /// Hears something: progress, a log line. Must not block.
-    fn notify(&self, method: &str, params: Option<&RawValue>);
-
-    /// The capabilities that it declares, as the object that MCP calls `ClientCapabilities`.
-    fn capabilities(&self) -> Box<RawValue>;
-}
-
-/// Why a call has no result.
-#[derive(Debug, thiserror::Error)]
-pub enum CallError {
-    /// There was no answer.
-    #[error("{0}")]
-    Failed(#[from] Failure),
-    /// The server answered that it does not fulfil the request.
-    #[error("{0}")]
-    Refused(Fault),
 }
 
 /// Whether a server is there, in the words of document 001.
@@ -176,4 +153,6 @@ pub enum Change {
     Tools(String),
     /// It was connected again after a connection was lost.
     Reconnected(String),
+    /// More happened than could be told.
+    Missed,
 }

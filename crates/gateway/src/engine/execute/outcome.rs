@@ -56,10 +56,10 @@ impl From<Result<Box<RawValue>, CallError>> for End {
     fn from(answered: Result<Box<RawValue>, CallError>) -> Self {
         match answered {
             Ok(result) => Self::Said(Said::Result(result)),
-            Err(CallError::Refused(fault)) => Self::Said(Said::Fault(fault)),
-            Err(CallError::Failed(Failure::Cancelled)) => Self::Cancelled,
-            Err(CallError::Failed(Failure::TimedOut(_))) => Self::TimedOut,
-            Err(CallError::Failed(failure)) => Self::Failed(failure),
+            Err(CallError::Fault(fault)) => Self::Said(Said::Fault(fault)),
+            Err(CallError::Failure(Failure::Cancelled)) => Self::Cancelled,
+            Err(CallError::Failure(Failure::TimedOut(_))) => Self::TimedOut,
+            Err(CallError::Failure(failure)) => Self::Failed(failure),
         }
     }
 }
@@ -190,6 +190,7 @@ fn failed(failure: &Failure) -> Box<Error> {
             )
             .suggest("Try again in a moment");
         }
+        Failure::Resting { .. } => "its server failed too often and is left alone for a while",
         _ => "its server gave no answer",
     };
     let error = Error::new(

@@ -253,6 +253,8 @@ impl Engine {
             arguments: attempt.arguments.raw.clone(),
             client: attempt.client.clone(),
             cancel: cancel.clone(),
+            schema: Arc::clone(&entry.tool.input_schema),
+            meta: attempt.meta.clone(),
             trace: attempt.trace.clone(),
         };
         let calling = self.upstream.call(permit, call);

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
 use toolcrib_core::policy::approval::Wait;
-use toolcrib_core::policy::{Approval, Risk};
+use toolcrib_core::policy::{Approval, Override, Risk};
 use toolcrib_store::approval::{Target, Verdict};
 
 use crate::engine::ask::{CallOptions, Listing, Search};
@@ -273,9 +273,12 @@ async fn a_reload_puts_rules_in_place_without_asking_again() {
 async fn a_reload_that_cannot_be_used_changes_nothing() {
     let shop = Workshop::open(SERVERS).await;
     let before = shop.engine.snapshot().number;
-    let broken = shop.config(&format!(
-        "{SERVERS}policy: {{overrides: [{{rateLimitBucket: none}}]}}\n"
-    ));
+    let mut broken = shop.config(SERVERS);
+    let settings = &mut Arc::get_mut(&mut broken).unwrap().settings;
+    settings.policy.overrides.push(Override {
+        rate_limit_bucket: Some("none".into()),
+        ..Override::default()
+    });
     let error = shop.engine.reload(broken).await.unwrap_err();
     assert_eq!(error.code, Code::ConfigurationError);
     assert_eq!(shop.engine.snapshot().number, before);

@@ -1,0 +1,321 @@
+//! The servers of a configuration, as the engine reaches them: lists through discovery, calls through
+//! the pool.
+
+mod endpoint;
+mod lister;
+
+use std::collections::{HashMap, HashSet};
+use std::fmt;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use futures::future::BoxFuture;
+use futures::stream::BoxStream;
+use serde_json::json;
+use serde_json::value::RawValue;
+use tokio::sync::Semaphore;
+use tokio::sync::broadcast::error::RecvError;
+use toolcrib_config::load::Config;
+use toolcrib_config::model::Server;
+use toolcrib_config::surroundings::Surroundings;
+use toolcrib_core::policy::Permit;
+use toolcrib_upstream::mcp::oauth::TokenStore;
+use toolcrib_upstream::mcp::{
+    self, CallError, EraMemory, Failure, Happening, Key, Pool, Ways, breaker,
+};
+
+use super::clock::Clock;
+use super::definition::raw;
+use super::discovery::{self, DiscoveryError, DiscoveryOptions, DiscoveryService};
+use super::upstream::{
+    Breaker, Call, Change, Health, List, Listed, Owner, Standing, Upstream, Wish,
+};
+use crate::known;
+use endpoint::Resolver;
+use lister::PoolLister;
+
+/// Who uses the connections of this process.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Users {
+    /// One caller alone, such as the person whose client speaks over stdio: servers may ask it things.
+    One,
+    /// Any number.
+    Many,
+}
+
+impl Users {
+    /// The connection that lists are asked over, and that callers share.
+    fn home(self) -> Key {
+        match self {
+            Self::One => Key::Sole,
+            Self::Many => Key::Shared,
+        }
+    }
+}
+
+/// The servers of a configuration.
+pub struct Connections {
+    pool: Arc<Pool>,
+    resolver: Arc<Resolver>,
+    home: Key,
+    clock: Clock,
+    current: ArcSwap<Current>,
+}
+
+/// What comes from the configuration.
+struct Current {
+    servers: HashMap<String, Server>,
+    discovery: DiscoveryService,
+    options: DiscoveryOptions,
+    /// Bounds how many servers are asked at once.
+    places: Arc<Semaphore>,
+}
+
+impl Connections {
+    /// Connections that can be made from here; none is made before it is needed.
+    pub fn new(
+        users: Users,
+        surroundings: Surroundings,
+        tokens: Option<Arc<dyn TokenStore>>,
+        clock: Clock,
+    ) -> Result<Self, Failure> {
+        let ways = Ways::of_this_process()?;
+        Ok(Self::over(
+            Arc::new(ways),
+            users,
+            surroundings,
+            tokens,
+            clock,
+        ))
+    }
+
+    /// Connections over other ways.
+    pub fn over(
+        dialer: Arc<dyn mcp::Dialer>,
+        users: Users,
+        surroundings: Surroundings,
+        tokens: Option<Arc<dyn TokenStore>>,
+        clock: Clock,
+    ) -> Self {
+        let (now, chance) = (clock.clone(), clock.clone());
+        let pool = Arc::new(Pool::new(mcp::Surroundings {
+            dialer,
+            memory: Arc::new(EraMemory::default()),
+            now_ms: Arc::new(move || now.now_ms()),
+            random: Arc::new(move || chance.fraction()),
+        }));
+        let resolver = Arc::new(Resolver::new(surroundings, tokens));
+        let home = users.home();
+        let lister = PoolLister::new(&pool, &resolver, &home);
+        let nowhere = toolcrib_store::cache::CacheOptions {
+            enabled: false,
+            ..toolcrib_store::cache::CacheOptions::new("")
+        };
+        let cache = toolcrib_store::cache::ListCache::new(nowhere);
+        let current = Current {
+            servers: HashMap::new(),
+            discovery: DiscoveryService::new(Arc::new(lister), Arc::new(cache)),
+            options: DiscoveryOptions::serving(),
+            places: Arc::new(Semaphore::new(1)),
+        };
+        Self {
+            pool,
+            resolver,
+            home,
+            clock,
+            current: ArcSwap::from_pointee(current),
+        }
+    }
+
+    /// The connections themselves, for what goes beyond tools.
+    pub fn pool(&self) -> &Arc<Pool> {
+        &self.pool
+    }
+
+    /// Finds out what servers offer, with the cache of the configuration in place.
+    pub fn discovery(&self) -> DiscoveryService {
+        self.current.load().discovery.clone()
+    }
+
+    fn key(&self, owner: Owner) -> Key {
+        match owner {
+            Owner::Shared => self.home.clone(),
+            Owner::Principal(principal) => Key::Principal(principal),
+            Owner::Session(session) => Key::Session(session),
+        }
+    }
+
+    async fn listed(&self, name: &str, wish: Wish) -> Result<Listed, DiscoveryError> {
+        let current = self.current.load_full();
+        let Some(server) = current.servers.get(name) else {
+            let gone = "the configuration does not have it any more".to_owned();
+            return Err(DiscoveryError::ConnectionFailed(gone));
+        };
+        if wish == Wish::Fresh
+            && let Some(kept) = self.kept_list(&current, server).await
+            && !kept.stale
+        {
+            return Ok(kept);
+        }
+        // A place that cannot be had means that the process is ending.
+        let _place = current.places.acquire().await;
+        let listing = current
+            .discovery
+            .refresh_tools(server, &current.options)
+            .await?;
+        for warning in &listing.warnings {
+            tracing::warn!(server = name, warning, "a tool is left out");
+        }
+        Ok(listed(&listing))
+    }
+
+    async fn kept_list(&self, current: &Current, server: &Server) -> Option<Listed> {
+        let (discovery, server) = (current.discovery.clone(), server.clone());
+        let reading = tokio::task::spawn_blocking(move || discovery.kept_tools(&server));
+        reading.await.ok().flatten().as_ref().map(listed)
+    }
+}
+
+fn listed(listing: &discovery::Listing) -> Listed {
+    Listed {
+        list: List::Definitions(listing.items.to_vec()),
+        at_ms: listing.at_ms,
+        stale: listing.source == discovery::Source::Stale,
+    }
+}
+
+impl Upstream for Connections {
+    fn configure(&self, config: &Arc<Config>) {
+        let settings = &config.settings;
+        let used = config.servers.iter().filter(|server| server.enabled);
+        let endpoints = used.filter_map(|server| {
+            let endpoint = self.resolver.endpoint(server, &settings.limits);
+            endpoint
+                .inspect_err(|why| {
+                    tracing::warn!(server = server.name, why, "a server cannot be used");
+                })
+                .ok()
+        });
+        self.pool.configure(endpoints.collect());
+        let cache = known::kept_lists(config, self.resolver.surroundings());
+        let lister = PoolLister::new(&self.pool, &self.resolver, &self.home);
+        let (now, chance) = (self.clock.clone(), self.clock.clone());
+        let discovery = DiscoveryService::new(Arc::new(lister), Arc::new(cache))
+            .with_chance(move || now.now_ms(), move || chance.fraction());
+        discovery.configure(config.servers.clone());
+        let parallel = usize::try_from(settings.limits.parallel_discoveries).unwrap_or(usize::MAX);
+        self.current.store(Arc::new(Current {
+            servers: config
+                .servers
+                .iter()
+                .map(|server| (server.name.clone(), server.clone()))
+                .collect(),
+            discovery,
+            options: DiscoveryOptions {
+                max_parallel_discoveries: parallel,
+                ..DiscoveryOptions::serving()
+            },
+            places: Arc::new(Semaphore::new(parallel.clamp(1, Semaphore::MAX_PERMITS))),
+        }));
+    }
+
+    fn kept<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Option<Listed>> {
+        Box::pin(async move {
+            let current = self.current.load_full();
+            let server = current.servers.get(server)?;
+            self.kept_list(&current, server).await
+        })
+    }
+
+    fn list<'a>(
+        &'a self,
+        server: &'a str,
+        wish: Wish,
+    ) -> BoxFuture<'a, Result<Listed, DiscoveryError>> {
+        Box::pin(self.listed(server, wish))
+    }
+
+    fn call(&self, permit: Permit, call: Call) -> BoxFuture<'_, Result<Box<RawValue>, CallError>> {
+        Box::pin(async move {
+            let meta = call.meta.or_else(|| {
+                let traceparent = call.trace.as_ref()?;
+                Some(raw(&json!({ "traceparent": traceparent })))
+            });
+            let asked = mcp::Call {
+                key: self.key(call.owner),
+                arguments: &call.arguments,
+                meta,
+                schema: Some(&call.schema),
+                client: call.client,
+                cancel: call.cancel,
+                idle: None,
+            };
+            self.pool.call(permit, asked).await
+        })
+    }
+
+    fn standing(&self, server: &str) -> Standing {
+        let Some(status) = self.pool.status(server) else {
+            return Standing::default();
+        };
+        Standing {
+            health: match status.health {
+                mcp::Health::Connected => Health::Connected,
+                mcp::Health::Disconnected => Health::Disconnected,
+                mcp::Health::Error => Health::Error,
+            },
+            breaker: match status.breaker {
+                breaker::State::Closed => Breaker::Closed,
+                breaker::State::HalfOpen => Breaker::HalfOpen,
+                breaker::State::Open => Breaker::Open,
+            },
+            reason: status.reason,
+            since_ms: status.since_ms,
+        }
+    }
+
+    fn changes(&self) -> BoxStream<'static, Change> {
+        let state = (self.pool.events(), HashSet::new());
+        Box::pin(futures::stream::unfold(
+            state,
+            |(mut events, mut lost)| async move {
+                loop {
+                    let event = match events.recv().await {
+                        Ok(event) => event,
+                        Err(RecvError::Lagged(_)) => return Some((Change::Missed, (events, lost))),
+                        Err(RecvError::Closed) => return None,
+                    };
+                    let change = match event.what {
+                        Happening::Tools => Change::Tools(event.server.to_string()),
+                        Happening::Lost => {
+                            lost.insert(event.server);
+                            continue;
+                        }
+                        // The first connection brings nothing new: the list came over it.
+                        Happening::Connected if lost.remove(&event.server) => {
+                            Change::Reconnected(event.server.to_string())
+                        }
+                        _ => continue,
+                    };
+                    return Some((change, (events, lost)));
+                }
+            },
+        ))
+    }
+
+    fn close(&self) -> BoxFuture<'_, ()> {
+        Box::pin(async move {
+            let current = self.current.load_full();
+            current.discovery.close().await;
+            self.pool.close().await;
+        })
+    }
+}
+
+impl fmt::Debug for Connections {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connections")
+            .field("pool", &self.pool)
+            .finish_non_exhaustive()
+    }
+}

@@ -1,0 +1,73 @@
+//! Opening an engine where a command or a process runs.
+
+use std::sync::Arc;
+
+use toolcrib_config::load::Config;
+use toolcrib_config::surroundings::Surroundings;
+
+use super::Engine;
+use super::clock::Clock;
+use super::connections::{Connections, Users};
+use super::error::Error;
+use crate::failure::Failure;
+use crate::storage;
+
+/// Opens the engine of a configuration on the user's own store. Nothing is connected, and nothing runs
+/// beside requests until [`Engine::start`].
+pub async fn open_here(
+    config: Arc<Config>,
+    surroundings: &Surroundings,
+    users: Users,
+) -> Result<Arc<Engine>, Failure> {
+    let store = storage::open(&config, surroundings).await?;
+    let clock = Clock::system();
+    let connections =
+        Connections::new(users, surroundings.clone(), None, clock.clone()).map_err(|failure| {
+            Failure::configuration(format!("servers cannot be reached: {failure}"))
+        })?;
+    let engine = Engine::open(config, store, Arc::new(connections), clock).await;
+    engine.map_err(|error| Failure::from(*error))
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        use toolcrib_core::Code;
+        let message = match &error.suggestion {
+            Some(suggestion) => format!("{} {suggestion}", error.message),
+            None => error.message,
+        };
+        match error.code {
+            Code::ConfigurationError => Self::configuration(message),
+            Code::ToolNotFound | Code::ServerNotFound => Self::not_found(error.code, message),
+            Code::ValidationError => Self::usage(message),
+            Code::ToolDisabled => Self {
+                exit: crate::failure::exit::DISABLED,
+                ..Self::new(error.code, message)
+            },
+            code => Self::new(code, message),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolcrib_core::Code;
+
+    use super::*;
+
+    #[test]
+    fn the_exit_code_follows_from_the_code() {
+        for (code, exit) in [
+            (Code::ConfigurationError, 2),
+            (Code::ToolNotFound, 2),
+            (Code::ServerNotFound, 2),
+            (Code::ValidationError, 1),
+            (Code::ToolDisabled, 4),
+            (Code::ToolExecutionError, 3),
+        ] {
+            let failure = Failure::from(*Error::new(code, "No.").suggest("Do this"));
+            assert_eq!((failure.exit, failure.code), (exit, code));
+            assert_eq!(failure.message, "No. Do this");
+        }
+    }
+}
