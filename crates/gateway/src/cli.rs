@@ -29,6 +29,7 @@ pub mod export;
 pub mod import;
 pub mod infer;
 pub mod keys;
+pub mod login;
 mod memory;
 pub mod rtfs;
 pub mod rules;
@@ -127,6 +128,10 @@ pub enum Direct {
     Audit(audit::Audit),
     /// Make, list and revoke API keys
     Keys(keys::Keys),
+    /// Log in to a remote server, in a browser or on another device
+    Login(login::Login),
+    /// Forget the tokens of a remote server
+    Logout(login::Logout),
     /// Show the domains and categories that the names of a server and a tool mean
     Infer(infer::Infer),
     /// Write the type of a JSON Schema
@@ -252,6 +257,8 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Approve(command) => command.run(context),
         Direct::Audit(command) => command.run(context),
         Direct::Keys(command) => command.run(context),
+        Direct::Login(command) => command.run(context),
+        Direct::Logout(command) => command.run(context),
         Direct::Infer(command) => command.run(context),
         Direct::Types(command) => command.run(context),
         Direct::Rtfs(command) => command.run(context),

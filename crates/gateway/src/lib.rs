@@ -15,4 +15,5 @@ pub mod reload;
 mod signals;
 pub mod storage;
 pub mod telemetry;
+pub mod tokens;
 pub mod ui;

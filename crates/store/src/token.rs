@@ -43,6 +43,27 @@ impl Store {
             .transpose()
     }
 
+    /// The tokens of a server with their issuers, the latest first.
+    pub async fn tokens(&self, server: &str) -> Result<Vec<(String, StoredToken)>, StoreError> {
+        let rows = self
+            .query(
+                "SELECT issuer, content, version, updated_ms FROM oauth_token \
+                 WHERE server = $1 ORDER BY updated_ms DESC, issuer",
+                args![server],
+            )
+            .await?;
+        rows.iter()
+            .map(|row| {
+                let token = StoredToken {
+                    content: Secret::new(row.text(1)?),
+                    version: row.int(2)?,
+                    updated_ms: row.int(3)?,
+                };
+                Ok((row.text(0)?, token))
+            })
+            .collect()
+    }
+
     /// Writes a token over the version that was read (`None`: there was none). `false`, and nothing
     /// is written, when another process was faster: read again and use what it wrote.
     pub async fn save_token(

@@ -8,6 +8,7 @@ mod export;
 mod frame;
 mod home;
 mod import;
+mod login;
 mod memory;
 mod reload;
 mod rtfs;

@@ -108,7 +108,19 @@ async fn a_token_is_written_only_over_the_version_that_was_read() {
     let now = one.token("https://issuer", "gh").await.unwrap().unwrap();
     assert_eq!(now.content.expose(), "refreshed");
     assert!(one.token("https://other", "gh").await.unwrap().is_none());
-    assert_eq!(one.remove_tokens("gh").await.unwrap(), 1);
+    let second = Secret::new("second");
+    let later = one.save_token("https://another", "gh", &second, None, NOW + 1);
+    assert!(later.await.unwrap());
+    let tokens = two.tokens("gh").await.unwrap();
+    let issuers: Vec<_> = tokens.iter().map(|(issuer, _)| issuer.as_str()).collect();
+    assert_eq!(
+        issuers,
+        ["https://another", "https://issuer"],
+        "the latest first"
+    );
+    assert_eq!(tokens[0].1.content, second);
+    assert_eq!(one.remove_tokens("gh").await.unwrap(), 2);
+    assert!(one.tokens("gh").await.unwrap().is_empty());
     assert!(one.token("https://issuer", "gh").await.unwrap().is_none());
     let long = Secret::new("x".repeat(TOKEN_BYTES_MAX + 1));
     let refused = one.save_token("i", "s", &long, None, NOW).await;

@@ -17,7 +17,7 @@ use toolcrib_core::secret::Secret;
 use url::Url;
 
 use super::authorisation::{Authorisation, Refusal, SecretHeaders};
-use super::credential::Credentials;
+use super::credential::{Credentials, GENERIC_VARIABLE, Source};
 use super::{Failure, lock};
 
 mod device;
@@ -54,6 +54,25 @@ pub struct Kept {
     pub content: Secret,
     /// Counts the writes.
     pub version: i64,
+}
+
+/// What proves to a server who we are, once its credentials were chosen. A login comes before the token
+/// that is for every server, and before nothing at all; `wanted` says that the configuration asks for one.
+pub fn authorisation(
+    server: &str,
+    url: &Url,
+    credentials: Credentials,
+    tokens: Option<Arc<dyn TokenStore>>,
+    wanted: bool,
+) -> Arc<dyn Authorisation> {
+    let generic = matches!(&credentials.source, Source::Variable(name) if name == GENERIC_VARIABLE);
+    let vague = generic || matches!(credentials.source, Source::Nowhere | Source::Withheld(_));
+    match tokens {
+        Some(tokens) if vague || wanted && credentials.source != Source::Instead => {
+            Arc::new(OAuth::new(server, url.clone(), tokens, credentials))
+        }
+        _ => Arc::new(credentials),
+    }
 }
 
 /// The tokens of one server, given to its requests.
