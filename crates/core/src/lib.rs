@@ -5,10 +5,12 @@
 
 pub mod canon;
 pub mod catalog;
+pub mod content;
 pub mod discovery;
 pub mod error;
 pub mod limits;
 pub mod nearest;
+pub mod pages;
 pub mod pattern;
 pub mod policy;
 pub mod retry;

@@ -552,3 +552,19 @@ pub const JWKS_TTL_MS: u64 = 60 * 60 * 1_000;
 pub const JWKS_REFETCH_MS: u64 = 30_000;
 /// How long fetching the public keys of an issuer may take.
 pub const JWKS_TIMEOUT_MS: u64 = 10_000;
+/// Most subjects that the line about the catalog names.
+pub const DIGEST_DOMAINS_MAX: usize = 10;
+/// What the line about the catalog may cost.
+pub const DIGEST_TOKENS_MAX: usize = 40;
+/// What a search answer with the default limit costs where that leaves enough hits.
+pub const SEARCH_TOKENS_WANTED: usize = 190;
+/// What a search answer with the default limit may cost.
+pub const SEARCH_TOKENS_MAX: usize = 450;
+/// How many hits a search answer keeps even where they cost more than is wanted.
+pub const SEARCH_HITS_LEAST: usize = 3;
+/// Most hits that carry a signature.
+pub const SEARCH_SIGNATURES_MAX: usize = 3;
+/// What one page of a list may cost.
+pub const LIST_TOKENS_MAX: usize = 1_000;
+/// How many units of a large result fit on a page, at least.
+pub const PAGE_UNITS_LEAST: usize = 4;
