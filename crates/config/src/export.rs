@@ -4,6 +4,7 @@
 //! indentation and line ends. Each edit is read back before it counts; one that would change
 //! anything else is refused.
 
+pub mod addition;
 pub mod client;
 mod document;
 mod flow;

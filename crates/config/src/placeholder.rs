@@ -145,6 +145,31 @@ impl Template {
         }
     }
 
+    /// This text with a literal after it, whatever that holds.
+    #[must_use]
+    pub fn then_literal(mut self, text: impl Into<String>) -> Self {
+        self.drop_nothing();
+        self.parts.push(Part::Literal(Secret::new(text)));
+        self
+    }
+
+    /// This text with a variable after it. A `default` must not hold a `}`.
+    #[must_use]
+    pub fn then_variable(mut self, name: impl Into<String>, default: Option<String>) -> Self {
+        self.drop_nothing();
+        self.parts.push(Part::Variable {
+            name: name.into(),
+            default: default.map(Secret::new),
+        });
+        self
+    }
+
+    /// Takes out the empty literal that an empty text consists of.
+    fn drop_nothing(&mut self) {
+        self.parts
+            .retain(|part| !matches!(part, Part::Literal(text) if text.expose().is_empty()));
+    }
+
     /// Reads the placeholders that the dialect has; everything else is literal.
     pub fn parse(text: &str, dialect: Dialect) -> Result<Self, PlaceholderError> {
         let mut parts = Vec::new();

@@ -112,7 +112,7 @@ fn take_out(
 }
 
 /// The file that a path leads to, links followed.
-fn real(path: &Path) -> PathBuf {
+pub(super) fn real(path: &Path) -> PathBuf {
     fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
@@ -138,7 +138,7 @@ fn last_backup(path: &Path) -> Option<PathBuf> {
 }
 
 /// A name for a backup that no file has.
-fn free_backup(path: &Path, time: &str) -> PathBuf {
+pub(super) fn free_backup(path: &Path, time: &str) -> PathBuf {
     let time: String = time.chars().filter(char::is_ascii_alphanumeric).collect();
     let mut name = path.as_os_str().to_owned();
     name.push(BACKUP);
@@ -154,7 +154,7 @@ fn free_backup(path: &Path, time: &str) -> PathBuf {
     candidate
 }
 
-fn read(path: &Path) -> Result<Option<String>, ExportError> {
+pub(super) fn read(path: &Path) -> Result<Option<String>, ExportError> {
     match fs::read(path) {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
@@ -171,7 +171,7 @@ fn read(path: &Path) -> Result<Option<String>, ExportError> {
     }
 }
 
-fn write(path: &Path, text: &str) -> Result<(), ExportError> {
+pub(super) fn write(path: &Path, text: &str) -> Result<(), ExportError> {
     let folder = path.parent().unwrap_or(Path::new("."));
     let attempt = || -> std::io::Result<()> {
         fs::create_dir_all(folder)?;
@@ -187,7 +187,7 @@ fn write(path: &Path, text: &str) -> Result<(), ExportError> {
     attempt().map_err(|source| disk(path, source))
 }
 
-fn disk(path: &Path, source: std::io::Error) -> ExportError {
+pub(super) fn disk(path: &Path, source: std::io::Error) -> ExportError {
     ExportError::Disk {
         path: path.to_owned(),
         source,

@@ -4,6 +4,7 @@
 
 mod documents;
 mod export;
+mod export_addition;
 mod export_install;
 mod export_own;
 mod import;

@@ -1,0 +1,315 @@
+//! A server put into a configuration of ours that is there already.
+//!
+//! The file is edited as text: everything else in it keeps every byte. What comes out is read back
+//! and must hold the servers and settings from before and the new server, nothing more.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use serde_json::{Map, Value as Json, json};
+
+use super::client::ExportError;
+use super::install::{self, Written};
+use super::lines::Piece;
+use super::splice::{self, Splice};
+use super::{flow, lines, own, toml};
+use crate::file::{self, ConfigFile, Shape};
+use crate::load::candidates::Candidate;
+use crate::model::server::{Handling, Isolation, Origin, Server, Transport};
+use crate::node::{Node, Value};
+use crate::placeholder::Template;
+use crate::reader::{self, Format};
+use crate::text::Source;
+
+/// The keys under which servers may stand, ours first.
+const KEYS: [&str; 3] = ["servers", "mcpServers", "mcp_servers"];
+
+/// What a new file begins with: without it, servers of other clients would no longer be used once
+/// there is a file of ours.
+const FRESH: &str = "imports:\n  auto: true\n";
+
+/// Milliseconds in a minute, the unit of `idleClose`.
+const MINUTE_MS: u64 = 60_000;
+
+/// Puts a server into a file; makes the file where there is none. The old content goes into a file
+/// beside it, named after `time`, a UTC time such as `20260131T120000Z`.
+pub fn install(path: &Path, server: &Server, time: &str) -> Result<Written, ExportError> {
+    let path = &install::real(path);
+    let old = install::read(path)?;
+    let new = add_server(path, old.as_deref(), server)?;
+    let Some(_) = old else {
+        install::write(path, &new)?;
+        return Ok(Written::Created);
+    };
+    let backup = install::free_backup(path, time);
+    std::fs::copy(path, &backup).map_err(|source| install::disk(&backup, source))?;
+    install::write(path, &new)?;
+    Ok(Written::Changed(backup))
+}
+
+/// The text of a file of ours with a server in it. `None` stands for a file that is not there.
+pub fn add_server(path: &Path, text: Option<&str>, server: &Server) -> Result<String, ExportError> {
+    let format = Format::of(path).unwrap_or(Format::Yaml);
+    let text = text.unwrap_or_default();
+    let is_section = Candidate::explicit(path).shape == Shape::Section;
+    if format == Format::Script || is_section {
+        return Err(refusal(path));
+    }
+    if text.trim().is_empty() {
+        return Ok(fresh(format, server));
+    }
+    let source = Source::new(path, text);
+    let tree = reader::read(&source, format).map_err(|diagnostics| ExportError::Broken {
+        path: path.to_owned(),
+        diagnostics,
+    })?;
+    let before = read_back(path, text, format)?;
+    if before.servers.iter().any(|known| known.name == server.name) {
+        return Err(ExportError::Occupied {
+            path: path.to_owned(),
+            name: server.name.clone(),
+        });
+    }
+    let splices = insertion(text, &tree, format, server).ok_or_else(|| refusal(path))?;
+    let new = splice::apply(text, splices);
+    let after = read_back(path, &new, format).map_err(|_| refusal(path))?;
+    let mut expected: Vec<Server> = before.servers.iter().map(anywhere).collect();
+    expected.push(anywhere(server));
+    let found: Vec<Server> = after.servers.iter().map(anywhere).collect();
+    if found == expected && after.settings == before.settings {
+        Ok(new)
+    } else {
+        Err(refusal(path))
+    }
+}
+
+fn refusal(path: &Path) -> ExportError {
+    ExportError::Unsafe {
+        path: path.to_owned(),
+        root: KEYS[0],
+    }
+}
+
+fn read_back(path: &Path, text: &str, format: Format) -> Result<ConfigFile, ExportError> {
+    let source: Arc<Source> = Source::new(path, text);
+    match file::parse(&source, format, Shape::Whole) {
+        Some(file) if file.decoded && !file.is_broken() => Ok(file),
+        other => Err(ExportError::Broken {
+            path: path.to_owned(),
+            diagnostics: other.map(|file| file.diagnostics).unwrap_or_default(),
+        }),
+    }
+}
+
+/// The server without where it comes from. In a list the name is the title.
+fn anywhere(server: &Server) -> Server {
+    Server {
+        origin: Origin {
+            kind: String::new(),
+            path: PathBuf::new(),
+            line: 0,
+        },
+        ..server.clone()
+    }
+}
+
+fn fresh(format: Format, server: &Server) -> String {
+    let value = entry(server);
+    match format {
+        Format::Yaml => format!("{FRESH}{}", own::to_yaml(std::slice::from_ref(server), "")),
+        Format::Toml => {
+            let head = "[imports]\nauto = true\n";
+            splice::apply(
+                head,
+                vec![toml::append(head, KEYS[0], &server.name, &value)],
+            )
+        }
+        Format::Jsonc | Format::Script => {
+            let mut text = serde_json::to_string_pretty(&json!({
+                "imports": { "auto": true },
+                "servers": { server.name.as_str(): value },
+            }))
+            .unwrap_or_default();
+            text.push('\n');
+            text
+        }
+    }
+}
+
+/// The changes that put the server in; `None` where the file is written in a way that is not edited.
+fn insertion(text: &str, tree: &Node, format: Format, server: &Server) -> Option<Vec<Splice>> {
+    let value = entry(server);
+    let keys = place(tree);
+    let in_braces = text[tree.span.start..].starts_with('{');
+    match format {
+        Format::Toml if keys.len() == 1 => {
+            return Some(vec![toml::append(text, keys[0], &server.name, &value)]);
+        }
+        Format::Yaml if !in_braces && keys.len() == 1 => {
+            // A carriage return alone ends a line too, but not one that could be edited as such.
+            if text.replace("\r\n", "").contains('\r') {
+                return None;
+            }
+            let named = named(&value, &server.name);
+            let is_list = tree
+                .get(keys[0])
+                .is_some_and(|node| matches!(node.value, Value::List(_)));
+            let piece = if is_list {
+                Piece::Item(&named)
+            } else {
+                Piece::Member(&server.name, &value)
+            };
+            if let Some(splices) = lines::insert(text, tree, keys[0], &piece) {
+                return Some(splices);
+            }
+        }
+        Format::Toml | Format::Script => return None,
+        Format::Yaml | Format::Jsonc => {}
+    }
+    let mut path = keys;
+    path.push(&server.name);
+    let mut map = tree;
+    let mut depth = 0;
+    while let Some(inner) = map.get(path[depth]) {
+        match inner.value {
+            Value::Map(_) => map = inner,
+            _ => return None,
+        }
+        depth += 1;
+    }
+    if !text[map.span.start..map.span.end].starts_with('{') {
+        return None;
+    }
+    let value = flow::nested(&path[depth + 1..], &value);
+    Some(flow::insert(text, tree, map, path[depth], &value))
+}
+
+/// The keys under which the servers stand, or will.
+fn place(tree: &Node) -> Vec<&'static str> {
+    let in_map = |node: &Node| KEYS.into_iter().find(|key| node.get(key).is_some());
+    if let Some(key) = in_map(tree) {
+        return vec![key];
+    }
+    match tree.get("discovery").and_then(in_map) {
+        Some(key) => vec!["discovery", key],
+        None => vec![KEYS[0]],
+    }
+}
+
+fn named(value: &Json, name: &str) -> Json {
+    let mut map = Map::new();
+    map.insert("name".into(), name.into());
+    map.extend(value.as_object().cloned().unwrap_or_default());
+    Json::Object(map)
+}
+
+/// The server as an entry of a file of ours.
+fn entry(server: &Server) -> Json {
+    let mut map = Map::new();
+    let mut put = |key: &str, value: Json| {
+        let empty = match &value {
+            Json::Null => true,
+            Json::Array(items) => items.is_empty(),
+            Json::Object(map) => map.is_empty(),
+            _ => false,
+        };
+        if !empty {
+            map.insert(key.to_owned(), value);
+        }
+    };
+    put("name", json!(server.title));
+    put("description", json!(server.description));
+    if !server.enabled {
+        put("enabled", json!(false));
+    }
+    put("aliases", json!(server.aliases));
+    match &server.transport {
+        Transport::Stdio(stdio) => {
+            put("type", json!("stdio"));
+            put("command", text(&stdio.command));
+            put("args", stdio.args.iter().map(text).collect());
+            put("env", pairs(&stdio.env));
+            put("envFile", optional(stdio.env_file.as_ref()));
+            put("cwd", optional(stdio.cwd.as_ref()));
+            if stdio.inherit_env {
+                put("inheritEnv", json!(true));
+            }
+        }
+        Transport::Http(remote) | Transport::Sse(remote) => {
+            let is_sse = matches!(server.transport, Transport::Sse(_));
+            put("type", json!(if is_sse { "sse" } else { "http" }));
+            put("url", text(&remote.url));
+            put("headers", pairs(&remote.headers));
+        }
+    }
+    put("tools", tools(server));
+    put("includeTools", json!(server.include_tools));
+    put("excludeTools", json!(server.exclude_tools));
+    handling(&server.handling, &mut put);
+    Json::Object(map)
+}
+
+fn handling(handling: &Handling, put: &mut impl FnMut(&str, Json)) {
+    if handling.trusted {
+        put("trusted", json!(true));
+    }
+    let isolation = handling.isolation.map(|isolation| match isolation {
+        Isolation::Shared => "shared",
+        Isolation::Principal => "principal",
+        Isolation::Session => "session",
+    });
+    put("isolation", json!(isolation));
+    put("timeoutMs", json!(handling.call_timeout_ms));
+    put("startTimeoutMs", json!(handling.start_timeout_ms));
+    put(
+        "idleClose",
+        match handling.idle_close_ms {
+            None => Json::Null,
+            Some(0) => json!("never"),
+            Some(ms) => json!(ms.div_ceil(MINUTE_MS)),
+        },
+    );
+    if let Some(per_second) = handling.rate_per_second {
+        let mut rate = json!({ "perSecond": per_second });
+        if let Some(burst) = handling.rate_burst {
+            rate["burst"] = json!(burst);
+        }
+        put("rateLimit", rate);
+    }
+    put("retries", json!(handling.retries));
+    put("bearer", optional(handling.bearer.as_ref()));
+    if handling.oauth {
+        put("oauth", json!(true));
+    }
+}
+
+fn tools(server: &Server) -> Json {
+    let tools = server.tools.iter().map(|tool| {
+        let mut value = json!({ "name": tool.name, "description": tool.description });
+        if let Some(schema) = &tool.input_schema {
+            value["inputSchema"] = schema.clone();
+        }
+        if !tool.tags.is_empty() {
+            value["tags"] = json!(tool.tags);
+        }
+        value
+    });
+    tools.collect()
+}
+
+fn text(template: &Template) -> Json {
+    json!(template.exact().expose())
+}
+
+fn optional(template: Option<&Template>) -> Json {
+    template.map_or(Json::Null, text)
+}
+
+fn pairs<'a>(map: impl IntoIterator<Item = (&'a String, &'a Template)>) -> Json {
+    let pairs = map.into_iter();
+    Json::Object(
+        pairs
+            .map(|(name, value)| (name.clone(), text(value)))
+            .collect(),
+    )
+}
