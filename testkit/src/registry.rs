@@ -4,7 +4,7 @@
 use std::collections::HashMap;
 use std::future::IntoFuture as _;
 use std::net::SocketAddr;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 
 use axum::extract::{Path, Query, State};
@@ -46,6 +46,7 @@ struct Inner {
     entries: Mutex<Vec<Value>>,
     faults: Faults,
     requests: AtomicUsize,
+    broken: AtomicBool,
     paths: Mutex<Vec<String>>,
 }
 
@@ -63,6 +64,7 @@ impl Registry {
             entries: Mutex::new(entries),
             faults,
             requests: AtomicUsize::new(0),
+            broken: AtomicBool::new(false),
             paths: Mutex::default(),
         });
         let router = Router::new()
@@ -92,6 +94,11 @@ impl Registry {
         self.state.paths.lock().expect("no test panicked").clone()
     }
 
+    /// From now on every request is answered with status 500.
+    pub fn break_down(&self) {
+        self.state.broken.store(true, Ordering::SeqCst);
+    }
+
     /// Adds an entry: its `server.json` and its standing.
     pub fn publish(&self, server: &Value, status: &str) {
         let entry = json!({ "server": server, "_meta": { OFFICIAL: { "status": status, "isLatest": true } } });
@@ -107,6 +114,9 @@ impl Inner {
     /// The answer to a request that is not to be served.
     fn fault(&self) -> Option<Response> {
         let number = self.requests.fetch_add(1, Ordering::SeqCst);
+        if self.broken.load(Ordering::SeqCst) {
+            return Some(problem(500, "it broke down"));
+        }
         if let Some((count, status)) = self.faults.first
             && number < count
         {

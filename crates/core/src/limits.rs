@@ -424,6 +424,12 @@ pub const REGISTRY_ENTRIES_MAX: usize = 2_000;
 pub const REGISTRY_PAGE_BYTES_MAX: usize = 8 * 1024 * 1024;
 /// How long one page of the registry may take.
 pub const REGISTRY_TIMEOUT_MS: u64 = 20_000;
+/// How long a new answer of the registry is waited for where an old one is there.
+pub const REGISTRY_STALE_PATIENCE_MS: u64 = 2_000;
+/// Most servers of the registry that one discovery asks.
+pub const REGISTRY_DISCOVERIES_MAX: usize = 50;
+/// Most characters of a description that is taken over from the registry.
+pub const REGISTRY_DESCRIPTION_CHARS_MAX: usize = 500;
 /// Longest name of a server in the registry.
 pub const REGISTRY_NAME_CHARS_MAX: usize = 200;
 /// Deepest nesting of a type or of a form in RTFS text.

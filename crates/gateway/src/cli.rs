@@ -23,6 +23,7 @@ use crate::ui::{Color, Ui};
 
 pub mod approvals;
 pub mod audit;
+pub mod cache;
 pub mod config;
 pub mod demo;
 pub mod export;
@@ -31,6 +32,7 @@ pub mod infer;
 pub mod keys;
 pub mod login;
 mod memory;
+pub mod registry;
 pub mod rtfs;
 pub mod rules;
 mod running;
@@ -120,6 +122,10 @@ pub enum Direct {
     Serve(serve::Serve),
     /// Show the running processes
     Status,
+    /// Find servers in the public registry and add them
+    Registry(registry::Registry),
+    /// Show, fill and clear the lists of tools that are kept on disk
+    Cache(cache::Cache),
     /// See and settle what waits for a person
     Approvals(approvals::Approvals),
     /// Approve what waits: short for `approvals approve`
@@ -253,6 +259,8 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Demo(command) => command.run(context),
         Direct::Serve(command) => command.run(context),
         Direct::Status => status::run(context),
+        Direct::Registry(command) => command.run(context),
+        Direct::Cache(command) => command.run(context),
         Direct::Approvals(command) => command.run(context),
         Direct::Approve(command) => command.run(context),
         Direct::Audit(command) => command.run(context),

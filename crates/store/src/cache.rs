@@ -6,6 +6,7 @@
 //! short.
 
 mod disk;
+mod inventory;
 mod memory;
 mod name;
 mod setting;
@@ -20,6 +21,7 @@ use toolcrib_core::limits::{
 };
 
 pub use disk::{Disk, LocalDisk, Stamp};
+pub use inventory::Kept;
 pub use memory::TtlMap;
 pub use name::file_name;
 pub use setting::{CacheOptions, CacheSettingError};

@@ -9,7 +9,9 @@ mod error;
 mod event;
 mod limiter;
 mod lister;
+pub mod offered;
 mod options;
+mod registry;
 mod warm;
 
 use std::collections::HashSet;
@@ -34,6 +36,7 @@ pub use event::{Event, Listener};
 pub use limiter::{RateLimiter, Refused};
 pub use lister::{Lister, RawList, Visit, What};
 pub use options::{AuthHeaders, DiscoveryOptions};
+pub use registry::{Candidate, RegistryCatalog, RegistryDiscovery, Skipped};
 pub use warm::{WarmFailure, WarmStats};
 
 /// Where a list comes from.
@@ -69,6 +72,7 @@ type Random = Arc<dyn Fn() -> f64 + Send + Sync>;
 pub struct DiscoveryService {
     lister: Arc<dyn Lister>,
     cache: Arc<ListCache>,
+    registry: Option<RegistryCatalog>,
     limiter: Arc<RateLimiter>,
     configured: Arc<ArcSwap<Vec<Server>>>,
     refreshing: Arc<Mutex<HashSet<String>>>,
@@ -87,6 +91,7 @@ impl DiscoveryService {
         Self {
             lister,
             cache,
+            registry: None,
             limiter: Arc::default(),
             configured: Arc::default(),
             refreshing: Arc::default(),
@@ -450,5 +455,7 @@ fn random() -> f64 {
 
 #[cfg(test)]
 mod fixture;
+#[cfg(test)]
+mod registry_tests;
 #[cfg(test)]
 mod tests;

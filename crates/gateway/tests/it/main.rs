@@ -10,6 +10,7 @@ mod home;
 mod import;
 mod login;
 mod memory;
+mod registry;
 mod reload;
 mod rtfs;
 mod rules;

@@ -351,3 +351,31 @@ fn two_writers_and_a_reader_never_see_half_a_list() {
     });
     assert_eq!(place.files(), ["tools_gh.json"]);
 }
+
+#[test]
+fn what_is_kept_can_be_looked_at() {
+    let place = Place::new();
+    let cache = place.open();
+    assert_eq!(cache.inventory(NOW).unwrap(), []);
+    cache.store_registry("x", "r", raw(&["1"]), NOW).unwrap();
+    for server in ["b", "a/c"] {
+        cache.store_tools(server, "f", raw(&TOOLS), NOW).unwrap();
+    }
+    std::fs::write(place.path().join("tools_damaged.json"), "{").unwrap();
+    std::fs::write(place.path().join("notes.txt"), "mine").unwrap();
+    let later = NOW + REGISTRY_CACHE_TTL_MS;
+    let shown: Vec<_> = cache
+        .inventory(later)
+        .unwrap()
+        .into_iter()
+        .map(|kept| (kept.name, kept.items, kept.stale, kept.bytes > 20))
+        .collect();
+    assert_eq!(
+        shown,
+        [
+            ("a/c".to_owned(), 2, false, true),
+            ("b".to_owned(), 2, false, true),
+            ("x".to_owned(), 1, true, true),
+        ]
+    );
+}

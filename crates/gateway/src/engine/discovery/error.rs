@@ -5,6 +5,7 @@ use std::time::Duration;
 use toolcrib_core::Code;
 use toolcrib_core::retry::Trouble;
 use toolcrib_upstream::mcp::Failure;
+use toolcrib_upstream::registry::RegistryError;
 
 /// Why a discovery gave nothing. Messages are sentences about the server that was asked, without
 /// its name.
@@ -31,6 +32,9 @@ pub enum DiscoveryError {
     /// It did not answer in time.
     #[error("it did not answer within {} ms; raise startTimeoutMs or timeoutMs if it is just slow", .0.as_millis())]
     Timeout(Duration),
+    /// The registry gave nothing.
+    #[error(transparent)]
+    Registry(#[from] RegistryError),
 }
 
 impl DiscoveryError {

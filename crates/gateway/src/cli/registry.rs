@@ -1,0 +1,261 @@
+//! `toolcrib registry`: the public registry searched, an entry shown, an entry added.
+
+mod add;
+mod show;
+
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use serde_json::{Value, json};
+use toolcrib_config::load::Config;
+use toolcrib_core::Code;
+use toolcrib_upstream::registry::{
+    Entry, Offer, Reading, RegistryClient, RegistryError, Status, Unusable,
+};
+
+use super::{Context, running};
+use crate::engine::discovery::{RegistryCatalog, offered};
+use crate::failure::{Failure, exit};
+use crate::known;
+use crate::ui::{Line, Table, Tone};
+
+/// Find servers in the public registry and add them
+#[derive(Debug, Args)]
+pub struct Registry {
+    #[command(subcommand)]
+    command: Command,
+    /// Ask the registry even if it was asked within the last hour
+    #[arg(long, global = true)]
+    fresh: bool,
+}
+
+#[derive(Debug, Subcommand)]
+enum Command {
+    /// List servers whose names hold a text
+    Search {
+        /// A part of the name; everything unless given
+        #[arg(value_name = "QUERY", default_value = "")]
+        query: String,
+        /// Most servers to show
+        #[arg(long, value_name = "N", default_value_t = 30)]
+        limit: usize,
+    },
+    /// Show what a server is, how it can be run and what it needs
+    Show {
+        /// Its name in the registry, such as io.github.user/server
+        name: String,
+    },
+    /// Write a server into the configuration, switched off until it has what it needs
+    Add(add::Add),
+}
+
+impl Registry {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let config = context.loader().config()?;
+        let market = Market::open(context, &config, !self.fresh)?;
+        match self.command {
+            Command::Search { query, limit } => search(context, &market, &query, limit),
+            Command::Show { name } => {
+                let (entry, versions) = market.entry(&name, None)?;
+                show::show(context, &entry, &versions);
+                Ok(())
+            }
+            Command::Add(command) => command.run(context, &config, &market),
+        }
+    }
+}
+
+/// The registry, asked from a command.
+struct Market {
+    runtime: tokio::runtime::Runtime,
+    catalog: RegistryCatalog,
+    use_cache: bool,
+}
+
+impl Market {
+    fn open(context: &Context, config: &Config, use_cache: bool) -> Result<Self, Failure> {
+        let http = reqwest::Client::builder()
+            .user_agent(concat!("toolcrib/", env!("CARGO_PKG_VERSION")))
+            .build()
+            .map_err(|error| {
+                let message = format!("no connection can be made: {}", error.without_url());
+                Failure::new(Code::ServerConnectionError, message)
+            })?;
+        let client = RegistryClient::new(http, &config.settings.registry.url)
+            .map_err(|error| Failure::configuration(error.to_string()))?;
+        let cache = known::kept_lists(config, &context.surroundings);
+        Ok(Self {
+            runtime: running::runtime()?,
+            catalog: RegistryCatalog::new(client, Arc::new(cache)),
+            use_cache,
+        })
+    }
+
+    fn search(&self, query: &str) -> Result<Reading, Failure> {
+        let searching = self.catalog.search(query, self.use_cache);
+        self.runtime.block_on(searching).map_err(|e| failure(&e))
+    }
+
+    /// A version of a server, the newest unless given, and the names of all.
+    fn entry(&self, name: &str, version: Option<&str>) -> Result<(Entry, Vec<String>), Failure> {
+        let asking = self.catalog.versions(name, self.use_cache);
+        let reading = match self.runtime.block_on(asking) {
+            Ok(reading) => reading,
+            Err(error @ RegistryError::NotFound(_)) => return Err(self.unknown(name, &error)),
+            Err(error) => return Err(failure(&error)),
+        };
+        let versions: Vec<String> = reading.entries.iter().map(|e| e.version.clone()).collect();
+        let found = match version {
+            None => reading.latest().entries.into_iter().next(),
+            Some(version) => {
+                let mut entries = reading.entries.into_iter();
+                entries.find(|entry| entry.version == version)
+            }
+        };
+        let missing = || {
+            let which = version.map_or_else(
+                || format!("what the registry says of {name} cannot be read"),
+                |version| {
+                    format!(
+                        "{name} has no version {version}; it has {}",
+                        versions.join(", ")
+                    )
+                },
+            );
+            Failure::not_found(Code::ServerNotFound, which)
+        };
+        let entry = found.ok_or_else(missing)?;
+        Ok((entry, versions))
+    }
+
+    /// Nothing by that name: what was perhaps meant.
+    fn unknown(&self, name: &str, error: &RegistryError) -> Failure {
+        let part = offered::short_name(name);
+        let near = self.search(&part).map(|reading| reading.entries);
+        let near: Vec<String> = near
+            .unwrap_or_default()
+            .into_iter()
+            .filter(|entry| entry.status != Status::Deleted)
+            .map(|entry| entry.name)
+            .take(5)
+            .collect();
+        let message = if near.is_empty() {
+            error.to_string()
+        } else {
+            format!(
+                "the registry has no server named {name}; perhaps {}",
+                near.join(" or ")
+            )
+        };
+        Failure::not_found(Code::ServerNotFound, message).with("similar", near)
+    }
+}
+
+fn failure(error: &RegistryError) -> Failure {
+    match error {
+        RegistryError::NotFound(_) => Failure::not_found(Code::ServerNotFound, error.to_string()),
+        RegistryError::Address(_) => Failure::configuration(error.to_string()),
+        RegistryError::Status { status: 429, .. } => {
+            Failure::new(Code::RateLimited, error.to_string())
+        }
+        _ => Failure::new(Code::ServerConnectionError, error.to_string()),
+    }
+}
+
+fn search(
+    context: &mut Context,
+    market: &Market,
+    query: &str,
+    limit: usize,
+) -> Result<(), Failure> {
+    let reading = market.search(query)?;
+    for warning in &reading.warnings {
+        context.ui.note(warning.as_str());
+    }
+    let total = reading.entries.len();
+    let shown = &reading.entries[..total.min(limit)];
+    if context.ui.is_json() {
+        let servers: Vec<Value> = shown.iter().map(brief).collect();
+        context.ui.json(&json!({
+            "servers": servers,
+            "total": total,
+            "warnings": reading.warnings,
+        }));
+        return Ok(());
+    }
+    if shown.is_empty() {
+        let message = format!(
+            "no server of the registry has {query:?} in its name; try a shorter part of it"
+        );
+        return Err(Failure {
+            exit: exit::NOT_FOUND,
+            ..Failure::new(Code::ServerNotFound, message)
+        });
+    }
+    let mut table = Table::new(["NAME", "VERSION", "WAYS", "DESCRIPTION"]);
+    for entry in shown {
+        table.row([
+            entry.name.clone(),
+            match entry.status {
+                Status::Active => entry.version.clone(),
+                other => format!("{} ({})", entry.version, other.word()),
+            },
+            ways(entry),
+            entry
+                .description
+                .split_whitespace()
+                .collect::<Vec<_>>()
+                .join(" "),
+        ]);
+    }
+    context.ui.table(&table);
+    if total > shown.len() {
+        let more = total - shown.len();
+        context.ui.gap();
+        let line = format!("{more} more; --limit shows them");
+        context.ui.line(Line::new().tone(Tone::Dim, line));
+    }
+    Ok(())
+}
+
+/// The kinds of ways in which an entry can be used: `remote, npm`.
+fn ways(entry: &Entry) -> String {
+    let mut kinds: Vec<String> = Vec::new();
+    for offer in entry.offers("") {
+        let label = match &offer {
+            Ok(offer) => &offer.label,
+            Err(unusable) => &unusable.label,
+        };
+        let kind = label.split(' ').next().unwrap_or_default().to_owned();
+        if !kinds.contains(&kind) {
+            kinds.push(kind);
+        }
+    }
+    kinds.join(", ")
+}
+
+/// An entry in a list, as JSON.
+fn brief(entry: &Entry) -> Value {
+    json!({
+        "name": entry.name,
+        "title": entry.title,
+        "description": entry.description,
+        "version": entry.version,
+        "status": entry.status.word(),
+        "ways": ways(entry),
+    })
+}
+
+/// A way in which an entry can be used, as JSON.
+fn way(offer: &Result<Offer, Unusable>) -> Value {
+    match offer {
+        Ok(offer) => json!({
+            "way": offer.label,
+            "runs": offer.reached(),
+            "needs": offer.needed,
+            "first": offer.preparation,
+        }),
+        Err(unusable) => json!({ "way": unusable.label, "unusable": unusable.reason }),
+    }
+}
