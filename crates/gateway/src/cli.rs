@@ -25,11 +25,15 @@ pub mod approvals;
 pub mod audit;
 pub mod cache;
 pub mod config;
+mod counter;
 pub mod demo;
+pub mod execute;
 pub mod export;
 pub mod import;
 pub mod infer;
+pub mod inspect;
 pub mod keys;
+pub mod list;
 pub mod login;
 mod memory;
 pub mod registry;
@@ -40,8 +44,11 @@ pub mod search;
 pub mod serve;
 mod shown;
 mod status;
+pub mod tools;
 pub mod trust;
 mod usage;
+mod watching;
+pub mod workshop;
 
 /// All MCP servers and REST APIs behind five small tools.
 #[derive(Debug, Parser)]
@@ -116,8 +123,16 @@ pub enum Direct {
     Trust(trust::Trust),
     /// Find out why a tool is on or off
     Rules(rules::Rules),
+    /// List the servers
+    List(list::List),
     /// Search for tools across all servers
     Search(search::Search),
+    /// List the tools of a server
+    Tools(tools::Tools),
+    /// Show one tool in full
+    Inspect(inspect::Inspect),
+    /// Run a tool
+    Execute(execute::Execute),
     /// Run in the foreground until asked to end
     Serve(serve::Serve),
     /// Show the running processes
@@ -144,6 +159,9 @@ pub enum Direct {
     Types(rtfs::Types),
     /// Check RTFS files
     Rtfs(rtfs::Rtfs),
+    /// Be one of the small MCP servers that the demo uses
+    #[command(hide = true)]
+    Workshop(workshop::Workshop),
     /// Play the first minute on a home directory of its own; nothing of yours is touched
     Demo(demo::Demo),
 }
@@ -255,10 +273,15 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Export(command) => command.run(context),
         Direct::Trust(command) => command.run(context),
         Direct::Rules(command) => command.run(context),
+        Direct::List(command) => command.run(context),
         Direct::Search(command) => command.run(context),
+        Direct::Tools(command) => command.run(context),
+        Direct::Inspect(command) => command.run(context),
+        Direct::Execute(command) => command.run(context),
         Direct::Demo(command) => command.run(context),
         Direct::Serve(command) => command.run(context),
         Direct::Status => status::run(context),
+        Direct::Workshop(command) => command.run(context),
         Direct::Registry(command) => command.run(context),
         Direct::Cache(command) => command.run(context),
         Direct::Approvals(command) => command.run(context),

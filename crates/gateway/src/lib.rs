@@ -17,3 +17,4 @@ pub mod storage;
 pub mod telemetry;
 pub mod tokens;
 pub mod ui;
+pub mod workshop;

@@ -1,17 +1,24 @@
-//! `toolcrib search`: the right tool for a plain wish, among the tools that are known.
+//! `toolcrib search`: the right tool for a plain wish, among the tools of all servers.
+
+use std::sync::Arc;
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib_core::Code;
-use toolcrib_core::search::Filter;
 
 use super::Context;
-use crate::catalog::Catalog;
+use super::counter::{local, refused, with_engine};
+use crate::engine::Engine;
+use crate::engine::answer::{Found, Hit};
+use crate::engine::ask;
 use crate::failure::Failure;
 use crate::ui::{Line, Tone};
 
 /// Search for tools across all servers
 #[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  toolcrib search \"github issue\"\n  toolcrib search \"create\" --server github\n  toolcrib search \"file\" --limit 5"
+)]
 pub struct Search {
     /// What is wanted, in plain words
     #[arg(value_name = "QUERY")]
@@ -22,78 +29,126 @@ pub struct Search {
     /// Most results to show
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
     limit: u16,
+    /// Only tools whose name this glob or `/regex/` matches
+    #[arg(long)]
+    pattern: Option<String>,
+    /// Show also tools that rules switch off
+    #[arg(long)]
+    all: bool,
+    /// Say why each tool was found
+    #[arg(long)]
+    explain: bool,
 }
 
 impl Search {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let config = context.loader().config()?;
-        let catalog = Catalog::of(&config);
-        let found = catalog.index.search(
-            &self.query,
-            &Filter {
-                server: self.server.as_deref(),
-                limit: Some(usize::from(self.limit)),
-                ..Filter::default()
-            },
-        );
-        if found.hits.is_empty() {
-            return Err(nothing(&self.query, &catalog));
-        }
-        let tools = found
-            .hits
-            .iter()
-            .filter_map(|hit| Some((hit, catalog.tool(&hit.id)?)));
-        if context.ui.is_json() {
-            let results: Vec<_> = tools
-                .map(|(hit, tool)| {
-                    json!({
-                        "server": tool.id.server(),
-                        "tool": tool.id.tool(),
-                        "summary": tool.summary(),
-                        "relevance": (f64::from(hit.relevance) * 100.0).round() / 100.0,
-                        "tags": tool.tags,
-                    })
-                })
-                .collect();
-            context
-                .ui
-                .json(&json!({ "results": results, "total": found.total }));
-            return Ok(());
-        }
-        let shown: Vec<_> = tools.collect();
-        context.ui.line(format!(
-            "Search results for \"{}\" ({} found):",
-            self.query,
-            shown.len()
-        ));
-        for (index, (hit, tool)) in shown.into_iter().enumerate() {
-            context.ui.gap();
-            context.ui.line(
-                Line::new()
-                    .text(format_args!("{}. ", index + 1))
-                    .tone(Tone::Strong, &tool.id)
-                    .text(format_args!(" ({:.0}% match)", hit.relevance * 100.0)),
-            );
-            context.ui.line(format!("   {}", tool.summary()));
-            if !tool.tags.is_empty() {
-                context
-                    .ui
-                    .line(format!("   Tags: {}", tool.tags.join(", ")));
+        let wish = ask::Search {
+            query: self.query.clone(),
+            server: self.server.clone(),
+            pattern: self.pattern.clone(),
+            limit: Some(usize::from(self.limit)),
+            include_disabled: self.all,
+            explain: self.explain,
+        };
+        with_engine(context, async |context, engine| {
+            let found = engine
+                .search_tools(&local(engine), wish)
+                .await
+                .map_err(refused)?;
+            if found.hits.is_empty() {
+                return Err(nothing(&self.query, &found, engine));
             }
-        }
-        Ok(())
+            if context.ui.is_json() {
+                let results: Vec<Value> = found.hits.iter().map(hit_json).collect();
+                context.ui.json(&json!({
+                    "results": results,
+                    "total": found.total,
+                    "confidence": rounded(found.confidence),
+                    "pendingServers": found.pending_servers,
+                }));
+            } else {
+                show(context, &self.query, &found);
+            }
+            Ok(())
+        })
     }
 }
 
-fn nothing(query: &str, catalog: &Catalog) -> Failure {
-    let message = if catalog.index.is_empty() {
-        "no tools are known yet: none are declared in the configuration".to_owned()
-    } else {
-        format!(
-            "none of the {} known tools fits {query:?}; try other words",
-            catalog.index.len()
-        )
+fn show(context: &mut Context, query: &str, found: &Found) {
+    let count = found.hits.len();
+    context
+        .ui
+        .line(format!("Search results for \"{query}\" ({count} found):"));
+    for (index, hit) in found.hits.iter().enumerate() {
+        let tool = &hit.entry.tool;
+        context.ui.gap();
+        let mut line = Line::new()
+            .text(format_args!("{}. ", index + 1))
+            .tone(Tone::Strong, &tool.id)
+            .text(format_args!(" ({:.0}% match)", hit.relevance * 100.0));
+        if !tool.enabled {
+            line = line.text(" (disabled)");
+        }
+        context.ui.line(line);
+        context.ui.line(format!("   {}", tool.summary()));
+        if !tool.tags.is_empty() {
+            context
+                .ui
+                .line(format!("   Tags: {}", tool.tags.join(", ")));
+        }
+        for reason in &hit.why {
+            context
+                .ui
+                .line(Line::new().tone(Tone::Dim, format_args!("   {reason}")));
+        }
+    }
+    if let Some(note) = unheard(found) {
+        context.ui.note(note);
+    }
+}
+
+/// What is to be said about servers that had no word in this.
+fn unheard(found: &Found) -> Option<String> {
+    match (found.pending_servers, found.failed_servers) {
+        (0, 0) => None,
+        (pending, 0) => Some(format!(
+            "{pending} servers have not answered yet; search again in a moment"
+        )),
+        (0, failed) => Some(format!(
+            "{failed} servers could not be asked; `toolcrib list` says why"
+        )),
+        (pending, failed) => Some(format!(
+            "{pending} servers have not answered yet and {failed} could not be asked; `toolcrib list` says why"
+        )),
+    }
+}
+
+fn hit_json(hit: &Hit) -> Value {
+    let tool = &hit.entry.tool;
+    let mut shown = json!({
+        "server": tool.id.server(),
+        "tool": tool.id.tool(),
+        "summary": tool.summary(),
+        "relevance": rounded(hit.relevance),
+        "tags": tool.tags,
+    });
+    if !hit.why.is_empty() {
+        shown["why"] = json!(hit.why);
+    }
+    shown
+}
+
+fn rounded(relevance: f32) -> f64 {
+    (f64::from(relevance) * 100.0).round() / 100.0
+}
+
+fn nothing(query: &str, found: &Found, engine: &Arc<Engine>) -> Failure {
+    let (known, _) = engine.snapshot().counts();
+    let message = match unheard(found) {
+        Some(unheard) => format!("nothing fits {query:?} among the {known} tools that are known; {unheard}"),
+        None if known == 0 => "no server has any tools; `toolcrib import` shows the servers that your other clients have".to_owned(),
+        None => format!("none of the {known} known tools fits {query:?}; try other words"),
     };
     Failure::not_found(Code::ToolNotFound, message)
 }

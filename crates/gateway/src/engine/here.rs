@@ -9,7 +9,7 @@ use super::Engine;
 use super::clock::Clock;
 use super::connections::{Connections, Users};
 use super::error::Error;
-use crate::failure::Failure;
+use crate::failure::{Failure, exit};
 use crate::storage;
 
 /// Opens the engine of a configuration on the user's own store. Nothing is connected, and nothing runs
@@ -39,9 +39,12 @@ impl From<Error> for Failure {
         match error.code {
             Code::ConfigurationError => Self::configuration(message),
             Code::ToolNotFound | Code::ServerNotFound => Self::not_found(error.code, message),
-            Code::ValidationError => Self::usage(message),
+            Code::ValidationError | Code::ToolValidationError => Self {
+                exit: exit::USAGE,
+                ..Self::new(error.code, message)
+            },
             Code::ToolDisabled => Self {
-                exit: crate::failure::exit::DISABLED,
+                exit: exit::DISABLED,
                 ..Self::new(error.code, message)
             },
             code => Self::new(code, message),
@@ -62,6 +65,7 @@ mod tests {
             (Code::ToolNotFound, 2),
             (Code::ServerNotFound, 2),
             (Code::ValidationError, 1),
+            (Code::ToolValidationError, 1),
             (Code::ToolDisabled, 4),
             (Code::ToolExecutionError, 3),
         ] {

@@ -1,0 +1,222 @@
+//! `toolcrib execute`: one call, under the same rules as an agent's.
+
+mod arguments;
+
+use std::sync::Arc;
+
+use clap::Args;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use toolcrib_core::Code;
+
+use super::Context;
+use super::counter::{local, refused, with_engine};
+use super::watching::Watcher;
+use crate::engine::Engine;
+use crate::engine::answer::{Answered, Outcome, Reply};
+use crate::engine::ask::{CallOptions, Execution};
+use crate::failure::Failure;
+use crate::ui::{Line, Tone};
+
+/// Run a tool
+///
+/// The call is checked, journalled and audited like an agent's. Arguments are given as JSON (`--args`,
+/// `--args @FILE`, `--args -` for standard input), or as `name=value` pairs whose values are read as the
+/// tool's schema has them.
+#[derive(Debug, Args)]
+#[command(
+    after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json"
+)]
+pub struct Execute {
+    /// The server
+    server: String,
+    /// The tool
+    tool: String,
+    /// The arguments as JSON, `@FILE`, or `-` for standard input
+    #[arg(long, value_name = "JSON")]
+    args: Option<String>,
+    /// Arguments one by one
+    #[arg(value_name = "NAME=VALUE", conflicts_with = "args")]
+    pairs: Vec<String>,
+    /// Print progress and log messages as they come
+    #[arg(long)]
+    stream: bool,
+    /// Say that the call is wanted, for tools that ask
+    #[arg(long)]
+    confirmed: bool,
+    /// The same key gives the same answer, and has its effect once
+    #[arg(long, value_name = "KEY")]
+    idempotency_key: Option<String>,
+    /// Make every check and call nothing
+    #[arg(long)]
+    dry_run: bool,
+    /// How long the call may take
+    #[arg(long, value_name = "MS")]
+    timeout: Option<u64>,
+    /// A jq filter over the result
+    #[arg(long, value_name = "FILTER")]
+    select: Option<String>,
+}
+
+impl Execute {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        if self.args.is_none() && self.pairs.is_empty() {
+            return Err(Failure::usage(
+                "--args is required: give the arguments as JSON, or as name=value pairs; --args '{}' for none",
+            ));
+        }
+        with_engine(context, async |context, engine| {
+            self.execute(context, engine).await
+        })
+    }
+
+    async fn execute(&self, context: &mut Context, engine: &Arc<Engine>) -> Result<(), Failure> {
+        let caller = local(engine);
+        let given = if let Some(written) = &self.args {
+            arguments::of_json(written, &context.surroundings.cwd)?
+        } else {
+            let details = engine.tool_details(&caller, &self.server, &self.tool).await;
+            arguments::of_pairs(
+                &self.pairs,
+                &details.map_err(refused)?.entry.tool.input_schema,
+            )?
+        };
+        if !context.ui.is_json() {
+            let name = format!("{}:{}", self.server, self.tool);
+            context
+                .ui
+                .line(Line::new().text("Executing: ").tone(Tone::Strong, name));
+            context.ui.gap();
+        }
+        let watcher = self.stream.then(Watcher::new);
+        let execution = Execution {
+            options: CallOptions {
+                idempotency_key: self.idempotency_key.clone(),
+                confirmed: self.confirmed,
+                dry_run: self.dry_run,
+                timeout_ms: self.timeout,
+                select: self.select.clone(),
+                ..CallOptions::default()
+            },
+            client: watcher.map(|watcher| Arc::new(watcher) as _),
+            ..Execution::new(self.server.as_str(), self.tool.as_str(), given)
+        };
+        let cancel = execution.cancel.clone();
+        let call = engine.execute(&caller, execution);
+        tokio::pin!(call);
+        let reply = tokio::select! {
+            reply = &mut call => reply,
+            _ = tokio::signal::ctrl_c() => {
+                cancel.cancel();
+                call.await
+            }
+        };
+        match reply {
+            Ok(reply) => show(context, &reply, &self.server, &self.tool),
+            Err(error) => {
+                let failure = refused(error);
+                Err(show_failure(context, failure, &self.server, &self.tool))
+            }
+        }
+    }
+}
+
+fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Result<(), Failure> {
+    let answered = match &reply.outcome {
+        Outcome::Answered(answered) => answered,
+        Outcome::Rehearsed(steps) => {
+            if context.ui.is_json() {
+                context
+                    .ui
+                    .json(&json!({ "success": true, "dry_run": true, "checks": steps }));
+            } else {
+                context.ui.line(
+                    Line::new()
+                        .mark(true)
+                        .text(" Every check passed; nothing was called"),
+                );
+                for step in steps {
+                    context.ui.line(format!("  {}", step.evidence));
+                }
+            }
+            return Ok(());
+        }
+    };
+    let result = content(&answered.result);
+    if answered.is_error {
+        let failure = Failure::new(Code::ToolExecutionError, plain(&result));
+        return Err(show_failure(context, failure, server, tool));
+    }
+    if context.ui.is_json() {
+        let mut shown = json!({ "success": true, "result": result });
+        if let Some(rest) = &answered.rest {
+            shown["rest"] = json!(rest);
+        }
+        context.ui.json(&shown);
+        return Ok(());
+    }
+    context.ui.line(Line::new().mark(true).text(" Success"));
+    context.ui.gap();
+    context.ui.line("Result:");
+    for line in plain(&result).lines() {
+        context.ui.line(format!("  {line}"));
+    }
+    said_about(context, answered);
+    Ok(())
+}
+
+/// What is to be known about an answer beside itself.
+fn said_about(context: &mut Context, answered: &Answered) {
+    if answered.replayed {
+        context
+            .ui
+            .note("This is the recorded answer of the key; nothing was called.");
+    }
+    if let Some(rest) = &answered.rest {
+        context
+            .ui
+            .note(format!("The result was cut: {} left.", rest.left));
+    }
+}
+
+/// The failure as the documents print it; in JSON the failure itself says everything.
+fn show_failure(context: &mut Context, failure: Failure, server: &str, tool: &str) -> Failure {
+    let failure = failure.with("server", server).with("tool", tool);
+    if !context.ui.is_json() {
+        context.ui.line(Line::new().mark(false).text(" Error"));
+        context.ui.gap();
+        context.ui.line(format!("Code: {}", failure.code));
+        context.ui.line(format!("Message: {}", failure.message));
+        context.ui.line(format!("Server: {server}"));
+        context.ui.line(format!("Tool: {tool}"));
+    }
+    failure
+}
+
+/// What a tool answered: its structured content, else its text read as JSON, else its text.
+fn content(result: &RawValue) -> Value {
+    let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    if let Some(structured) = result.get("structuredContent") {
+        return structured.clone();
+    }
+    let blocks = result["content"].as_array();
+    let texts: Vec<&str> = blocks
+        .into_iter()
+        .flatten()
+        .filter_map(|block| block["text"].as_str())
+        .collect();
+    if texts.is_empty() {
+        return result.get("content").cloned().unwrap_or(result);
+    }
+    let text = texts.join("\n");
+    serde_json::from_str(&text).unwrap_or(Value::String(text))
+}
+
+/// A value as people read it.
+fn plain(value: &Value) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        other => serde_json::to_string_pretty(other).unwrap_or_default(),
+    }
+}

@@ -1,0 +1,142 @@
+//! `toolcrib inspect`: one tool in full.
+
+use clap::Args;
+use serde_json::{Map, Value, json};
+use toolcrib_core::policy::Visibility;
+use toolcrib_core::schema::outline::Reading;
+use toolcrib_core::schema::sample::sample;
+use toolcrib_core::schema::signature::{Detail, field_type};
+
+use super::Context;
+use super::counter::{local, refused, with_engine};
+use crate::engine::answer::Details;
+use crate::failure::Failure;
+use crate::ui::{Line, Tone};
+
+/// How much of a parameter's type is shown.
+const DETAIL: Detail = Detail {
+    depth: 1,
+    values: 12,
+};
+
+/// Show one tool in full
+#[derive(Debug, Args)]
+pub struct Inspect {
+    /// The server
+    server: String,
+    /// The tool
+    tool: String,
+    /// Show an example call
+    #[arg(long)]
+    examples: bool,
+}
+
+impl Inspect {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        with_engine(context, async |context, engine| {
+            let caller = local(engine);
+            let details = engine
+                .tool_details(&caller, &self.server, &self.tool)
+                .await
+                .map_err(refused)?;
+            if context.ui.is_json() {
+                context.ui.json(&details_json(&details, self.examples));
+            } else {
+                show(context, &details, self.examples);
+            }
+            Ok(())
+        })
+    }
+}
+
+fn show(context: &mut Context, details: &Details, examples: bool) {
+    let (tool, metadata) = (&details.entry.tool, &details.entry.metadata);
+    context
+        .ui
+        .line(Line::new().text("Tool: ").tone(Tone::Strong, &tool.id));
+    if details.visibility == Visibility::Disabled {
+        let rule = &details.entry.rule;
+        context.ui.line(
+            Line::new()
+                .mark(false)
+                .text(format_args!(" disabled: {rule}")),
+        );
+    }
+    context.ui.gap();
+    context.ui.line("Description:");
+    for line in tool.description.trim().lines() {
+        context.ui.line(format!("  {line}"));
+    }
+    context.ui.gap();
+    context.ui.line("Parameters:");
+    let reading = Reading::new(&tool.input_schema);
+    let outline = reading.outline();
+    if outline.fields.is_empty() {
+        context.ui.line("  none");
+    }
+    for (at, field) in outline.fields.iter().enumerate() {
+        if at > 0 {
+            context.ui.gap();
+        }
+        let need = if field.required {
+            "required"
+        } else {
+            "optional"
+        };
+        let kind = field_type(field, DETAIL);
+        context.ui.line(
+            Line::new()
+                .text("  ")
+                .tone(Tone::Strong, field.name)
+                .text(format_args!(" ({kind}, {need})")),
+        );
+        for line in field.outline.description().unwrap_or_default().lines() {
+            context.ui.line(format!("    {line}"));
+        }
+    }
+    context.ui.gap();
+    context.ui.line(format!(
+        "Risk: {} ({})",
+        metadata.risk,
+        metadata.evidence.detail()
+    ));
+    if examples {
+        context.ui.gap();
+        context.ui.line("Examples:");
+        for (name, value) in example(&tool.input_schema) {
+            context.ui.line(format!("    {name}: {value}"));
+        }
+    }
+}
+
+/// The example call of a tool, where its schema allows one to be made.
+fn example(schema: &Value) -> Map<String, Value> {
+    match sample(schema) {
+        Some(Value::Object(arguments)) => arguments,
+        _ => Map::new(),
+    }
+}
+
+fn details_json(details: &Details, examples: bool) -> Value {
+    let (tool, metadata) = (&details.entry.tool, &details.entry.metadata);
+    let mut shown = json!({
+        "server": tool.id.server(),
+        "tool": tool.id.tool(),
+        "title": tool.title,
+        "description": tool.description,
+        "enabled": tool.enabled,
+        "tags": tool.tags,
+        "domains": tool.domains,
+        "categories": tool.categories,
+        "risk": metadata.risk.as_str(),
+        "inputSchema": *tool.input_schema,
+        "outputSchema": tool.output_schema.as_deref(),
+        "annotations": tool.annotations,
+        "status": details.standing.health,
+    });
+    if examples {
+        shown["examples"] = json!([{ "arguments": example(&tool.input_schema) }]);
+    }
+    shown
+}

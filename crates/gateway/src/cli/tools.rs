@@ -1,0 +1,99 @@
+//! `toolcrib tools`: the tools of one server.
+
+use clap::Args;
+use serde_json::{Value, json};
+
+use super::Context;
+use super::counter::{local, refused, with_engine};
+use crate::engine::ask::Listing;
+use crate::engine::snapshot::Entry;
+use crate::failure::Failure;
+use crate::ui::{Line, Tone};
+
+/// List the tools of a server
+#[derive(Debug, Args)]
+pub struct Tools {
+    /// The server
+    server: String,
+    /// Show also the tools that rules switch off
+    #[arg(long)]
+    all: bool,
+    /// Show tags
+    #[arg(long)]
+    tags: bool,
+}
+
+impl Tools {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let listing = Listing {
+            server: self.server.clone(),
+            include_disabled: self.all,
+            ..Listing::default()
+        };
+        with_engine(context, async |context, engine| {
+            let caller = local(engine);
+            let page = engine.list_tools(&caller, listing).await.map_err(refused)?;
+            if context.ui.is_json() {
+                let tools: Vec<Value> = page.tools.iter().map(|entry| tool_json(entry)).collect();
+                context.ui.json(&json!({
+                    "server": page.server,
+                    "tools": tools,
+                    "total": page.total,
+                    "enabled": page.enabled_count,
+                    "disabled": page.disabled_count,
+                    "pending": page.pending_count,
+                }));
+                return Ok(());
+            }
+            context.ui.line(format!(
+                "Tools from {} ({} enabled, {} disabled):",
+                page.server, page.enabled_count, page.disabled_count
+            ));
+            for entry in &page.tools {
+                context.ui.gap();
+                self.show(context, entry);
+            }
+            if page.pending_count > 0 {
+                context.ui.gap();
+                let line = format!(
+                    "{} more wait for approval; `toolcrib approvals list` shows them.",
+                    page.pending_count
+                );
+                context.ui.line(Line::new().tone(Tone::Dim, line));
+            }
+            Ok(())
+        })
+    }
+
+    fn show(&self, context: &mut Context, entry: &Entry) {
+        let tool = &entry.tool;
+        let mut line = Line::new()
+            .mark(tool.enabled)
+            .text(" ")
+            .tone(Tone::Strong, tool.id.tool());
+        if !tool.enabled {
+            line = line.text(" (disabled)");
+        }
+        context.ui.line(line);
+        if !tool.summary().is_empty() {
+            context.ui.line(format!("  {}", tool.summary()));
+        }
+        if self.tags && !tool.tags.is_empty() {
+            context.ui.line(format!("  Tags: {}", tool.tags.join(", ")));
+        }
+    }
+}
+
+fn tool_json(entry: &Entry) -> Value {
+    let tool = &entry.tool;
+    json!({
+        "name": tool.id.tool(),
+        "summary": tool.summary(),
+        "enabled": tool.enabled,
+        "tags": tool.tags,
+        "domains": tool.domains,
+        "categories": tool.categories,
+        "risk": entry.metadata.risk.as_str(),
+    })
+}

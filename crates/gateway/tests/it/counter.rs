@@ -1,0 +1,243 @@
+//! The commands that go through the engine, against real child processes.
+
+use serde_json::json;
+
+use crate::home::Home;
+
+/// A home with the two small servers of the program, and rules.
+pub(crate) fn furnished(more: &str) -> Home {
+    let home = Home::new();
+    let program = env!("CARGO_BIN_EXE_toolcrib");
+    home.configure(&format!(
+        "servers:\n  notes: {{command: '{program}', args: [workshop, notes], description: Notes of a person}}\n  calendar: {{command: '{program}', args: [workshop, calendar]}}\n{more}"
+    ));
+    home
+}
+
+#[test]
+fn servers_are_listed_as_the_documents_print_them() {
+    let home = furnished("");
+    let said = home.run(&["list"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("MCP Servers (2 configured):\n\n✓ notes (not asked yet)\n  Notes of a person\n  Status: Disconnected\n"), "{}", said.out);
+    assert_eq!(home.run(&["tools", "notes"]).code, Some(0));
+    let said = home.run(&["mcp", "list", "--tools"]);
+    assert!(said.out.contains("✓ notes (5 tools)\n"), "{}", said.out);
+    assert!(!said.out.contains("Status:"), "{}", said.out);
+    let said = home.run(&["list", "--status"]);
+    assert!(
+        said.out.contains("✓ notes\n  Status: Disconnected\n"),
+        "{}",
+        said.out
+    );
+    let json = home.run(&["list", "--json"]).json();
+    assert_eq!(json["servers"][0]["name"], "notes");
+    assert_eq!(json["servers"][0]["toolCount"], 5);
+}
+
+#[test]
+fn tools_are_listed_with_what_rules_say() {
+    let home = furnished(
+        "toolRules:\n  - {pattern: ['*delete*'], enabled: false}\n  - {pattern: ['*note*'], tags: [paper]}\n",
+    );
+    let said = home.run(&["tools", "notes"]);
+    assert!(said.out.starts_with("Tools from notes (4 enabled, 1 disabled):\n\n✓ create_note\n  Write a new note with a title and a body.\n"), "{}", said.out);
+    assert!(
+        !said.out.contains("delete_note") && !said.out.contains("Tags:"),
+        "{}",
+        said.out
+    );
+    let said = home.run(&["tools", "notes", "--all", "--tags"]);
+    assert!(
+        said.out.contains("✗ delete_note (disabled)\n"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("  Tags: paper\n"), "{}", said.out);
+    let gone = home.run(&["tools", "noets"]);
+    assert_eq!(gone.code, Some(2), "{}", gone.err);
+    assert!(gone.err.contains("notes"), "{}", gone.err);
+}
+
+#[test]
+fn a_search_finds_the_tool_and_says_when_nothing_fits() {
+    let home = furnished("");
+    let said = home.run(&["search", "write down a note"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out
+            .starts_with("Search results for \"write down a note\" ("),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out.contains("\n1. notes:create_note ("),
+        "{}",
+        said.out
+    );
+    let within = home
+        .run(&[
+            "search", "list", "--server", "calendar", "--limit", "1", "--json",
+        ])
+        .json();
+    assert_eq!(within["results"].as_array().unwrap().len(), 1);
+    assert_eq!(within["results"][0]["server"], "calendar");
+    let nothing = home.run(&["search", "zzqx"]);
+    assert_eq!(nothing.code, Some(2));
+    assert!(nothing.err.contains("try other words"), "{}", nothing.err);
+    let explained = home
+        .run(&["search", "delete note", "--explain", "--json"])
+        .json();
+    assert!(
+        !explained["results"][0]["why"]
+            .as_array()
+            .unwrap()
+            .is_empty()
+    );
+}
+
+#[test]
+fn a_tool_is_inspected_as_the_documents_print_it() {
+    let home = furnished("");
+    let said = home.run(&["inspect", "notes", "create_note", "--examples"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.starts_with("Tool: notes:create_note\n\nDescription:\n  Write a new note with a title and a body.\n\nParameters:\n  title (string, required)\n    A few words\n\n  body (string, required)\n"), "{}", said.out);
+    assert!(said.out.contains("\nExamples:\n"), "{}", said.out);
+    let gone = home.run(&["inspect", "notes", "create_notes"]);
+    assert_eq!(gone.code, Some(2), "{}", gone.err);
+    assert!(gone.err.contains("notes:create_note"), "{}", gone.err);
+    let json = home
+        .run(&["inspect", "notes", "read_note", "--json"])
+        .json();
+    assert_eq!(json["inputSchema"]["required"], json!(["id"]));
+}
+
+#[test]
+fn a_tool_is_run_in_every_way_to_give_arguments() {
+    let home = furnished("");
+    let said = home.run(&[
+        "execute",
+        "notes",
+        "create_note",
+        "--args={\"title\":\"a\",\"body\":\"b\"}",
+    ]);
+    assert_eq!(said.code, Some(0), "{} {}", said.out, said.err);
+    assert!(
+        said.out.starts_with(
+            "Executing: notes:create_note\n\n✓ Success\n\nResult:\n  {\n    \"id\": 1,"
+        ),
+        "{}",
+        said.out
+    );
+    let json = home
+        .run(&[
+            "execute",
+            "notes",
+            "create_note",
+            "title=5",
+            "body=x",
+            "--json",
+        ])
+        .json();
+    assert_eq!(
+        json,
+        json!({"success": true, "result": {"id": 1, "title": "5"}})
+    );
+    home.write("work/a.json", r#"{"title": "f", "body": "b"}"#);
+    let json = home
+        .run(&[
+            "execute",
+            "notes",
+            "create_note",
+            "--args",
+            "@a.json",
+            "--json",
+        ])
+        .json();
+    assert_eq!(json["result"]["title"], "f");
+    let none = home.run(&["execute", "notes", "list_notes"]);
+    assert_eq!(none.code, Some(1));
+    assert!(none.err.contains("--args"), "{}", none.err);
+}
+
+#[test]
+fn every_way_to_fail_has_its_exit_code_and_its_record() {
+    let home = furnished("toolRules: [{pattern: ['cancel_*'], enabled: false}]\n");
+    let check = |arguments: &[&str], code: i32, part: &str| {
+        let said = home.run(arguments);
+        assert_eq!(
+            said.code,
+            Some(code),
+            "{arguments:?} {} {}",
+            said.out,
+            said.err
+        );
+        let all = format!("{}{}", said.out, said.err);
+        assert!(all.contains(part), "{arguments:?} {all}");
+    };
+    check(
+        &["execute", "notes", "create_note", "--args", "{oops"],
+        1,
+        "not JSON",
+    );
+    check(
+        &["execute", "notes", "create_note", "--args", "{}"],
+        1,
+        "title",
+    );
+    check(
+        &["execute", "notes", "gone", "--args", "{}"],
+        2,
+        "TOOL_NOT_FOUND",
+    );
+    check(
+        &["execute", "gone", "x", "--args", "{}"],
+        2,
+        "SERVER_NOT_FOUND",
+    );
+    check(
+        &["execute", "notes", "read_note", "id=7"],
+        3,
+        "There is no note 7",
+    );
+    check(
+        &["execute", "calendar", "cancel_event", "id=1"],
+        4,
+        "TOOL_DISABLED",
+    );
+    check(
+        &["execute", "notes", "delete_note", "id=1"],
+        3,
+        "CONFIRMATION_REQUIRED",
+    );
+    check(
+        &[
+            "execute",
+            "notes",
+            "delete_note",
+            "id=1",
+            "--dry-run",
+            "--confirmed",
+            "--idempotency-key",
+            "k",
+        ],
+        0,
+        "nothing was called",
+    );
+    let error = home.run(&["execute", "notes", "read_note", "id=7"]);
+    assert!(
+        error
+            .out
+            .contains("✗ Error\n\nCode: TOOL_EXECUTION_ERROR\nMessage: There is no note 7"),
+        "{}",
+        error.out
+    );
+    assert!(
+        error.out.contains("\nServer: notes\nTool: read_note\n"),
+        "{}",
+        error.out
+    );
+    let log = home.run(&["audit", "search", "--json"]);
+    assert_eq!(log.out.lines().count(), 8, "{}", log.out);
+    assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
+}
