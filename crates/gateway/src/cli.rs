@@ -36,6 +36,7 @@ pub mod keys;
 pub mod list;
 pub mod login;
 mod memory;
+pub mod policy;
 pub mod registry;
 pub mod rtfs;
 pub mod rules;
@@ -149,6 +150,8 @@ pub enum Direct {
     Audit(audit::Audit),
     /// Make, list and revoke API keys
     Keys(keys::Keys),
+    /// Find out what may be run by whom, and why
+    Policy(policy::Policy),
     /// Log in to a remote server, in a browser or on another device
     Login(login::Login),
     /// Forget the tokens of a remote server
@@ -288,6 +291,7 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Approve(command) => command.run(context),
         Direct::Audit(command) => command.run(context),
         Direct::Keys(command) => command.run(context),
+        Direct::Policy(command) => command.run(context),
         Direct::Login(command) => command.run(context),
         Direct::Logout(command) => command.run(context),
         Direct::Infer(command) => command.run(context),

@@ -241,3 +241,95 @@ fn every_way_to_fail_has_its_exit_code_and_its_record() {
     assert_eq!(log.out.lines().count(), 8, "{}", log.out);
     assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
 }
+
+#[test]
+fn policy_is_explained_check_by_check() {
+    let home = furnished("");
+    let said = home.run(&["policy", "explain", "notes:delete_note"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out
+            .starts_with("✗ local may not run notes:delete_note: CONFIRMATION_REQUIRED\n"),
+        "{}",
+        said.out
+    );
+    for part in ["confirmation", "failed", "Risk: destructive", "What helps:"] {
+        assert!(said.out.contains(part), "{part}: {}", said.out);
+    }
+    let said = home.run(&[
+        "policy",
+        "explain",
+        "notes:delete_note",
+        "--confirmed",
+        "--key",
+    ]);
+    assert!(
+        said.out.starts_with("✓ local may run notes:delete_note"),
+        "{}",
+        said.out
+    );
+    let json = home
+        .run(&[
+            "policy",
+            "explain",
+            "notes:create_note",
+            "--as",
+            "loopback",
+            "--json",
+        ])
+        .json();
+    assert_eq!(
+        (&json["permitted"], &json["principal"]),
+        (&true.into(), &"loopback".into())
+    );
+    let json = home
+        .run(&[
+            "policy",
+            "explain",
+            "notes:read_note",
+            "--as",
+            "subject:eve",
+            "--json",
+        ])
+        .json();
+    assert_eq!(
+        (&json["permitted"], &json["visibility"]),
+        (&false.into(), &"hidden".into())
+    );
+    let json = home
+        .run(&[
+            "policy",
+            "explain",
+            "notes:read_note",
+            "--as",
+            "subject:eve",
+            "--scope",
+            "notes:read",
+            "--json",
+        ])
+        .json();
+    assert_eq!(json["permitted"], true);
+    home.run(&["keys", "create", "ci", "--scope", "notes:*"]);
+    let json = home
+        .run(&[
+            "policy",
+            "explain",
+            "notes:read_note",
+            "--as",
+            "key:ci",
+            "--json",
+        ])
+        .json();
+    assert_eq!(json["permitted"], true);
+    for (arguments, part) in [
+        (vec!["notes"], "SERVER:TOOL"),
+        (vec!["notes:read_note", "--as", "key:gone"], "keys list"),
+        (vec!["notes:read_note", "--as", "eve"], "is nobody"),
+    ] {
+        let mut all = vec!["policy", "explain"];
+        all.extend(arguments);
+        let said = home.run(&all);
+        assert_eq!(said.code, Some(1), "{all:?}");
+        assert!(said.err.contains(part), "{}", said.err);
+    }
+}

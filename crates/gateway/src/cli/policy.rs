@@ -1,0 +1,215 @@
+//! `toolcrib policy`: what would become of a call, and why.
+
+use std::sync::Arc;
+
+use clap::{Args, Subcommand};
+use serde::Serialize;
+use serde_json::{json, to_value};
+use toolcrib_core::canon::params_hash;
+use toolcrib_core::policy::{
+    Caller, Decision, Outcome, Permit, Request, ScopeSet, Validity, Verdict, decide, visible,
+};
+use toolcrib_core::{Code, ToolId};
+
+use super::counter::{local, refused, with_engine};
+use super::{Context, now_ms};
+use crate::engine::Engine;
+use crate::engine::answer::Details;
+use crate::failure::Failure;
+use crate::ui::{Line, Table, Tone};
+
+/// Find out what may be run by whom, and why
+#[derive(Debug, Args)]
+pub struct Policy {
+    #[command(subcommand)]
+    command: PolicyCommand,
+}
+
+#[derive(Debug, Subcommand)]
+enum PolicyCommand {
+    /// Show every check that a call of a tool goes through, its evidence and its result
+    Explain {
+        /// The tool
+        #[arg(value_name = "SERVER:TOOL")]
+        tool: String,
+        /// Who calls: local, loopback, anonymous, key:ID, or subject:NAME
+        #[arg(long = "as", value_name = "PRINCIPAL", default_value = "local")]
+        principal: String,
+        /// A scope that a subject's token holds; may be given several times
+        #[arg(long = "scope", value_name = "SCOPE", value_delimiter = ',')]
+        scopes: Vec<String>,
+        /// As if the call came with an idempotency key
+        #[arg(long)]
+        key: bool,
+        /// As if the caller said that the call is confirmed
+        #[arg(long)]
+        confirmed: bool,
+    },
+}
+
+impl Policy {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let PolicyCommand::Explain {
+            tool,
+            principal,
+            scopes,
+            key,
+            confirmed,
+        } = self.command;
+        let id = ToolId::parse(&tool).ok_or_else(|| {
+            Failure::usage(format!(
+                "{tool} is not a tool; write SERVER:TOOL, such as github:create_issue"
+            ))
+        })?;
+        with_engine(context, async |context, engine| {
+            let caller = caller(engine, &principal, &scopes).await?;
+            let details = engine
+                .tool_details(&local(engine), id.server(), id.tool())
+                .await;
+            let details = details.map_err(refused)?;
+            let request = Request {
+                // The arguments are not known here: whether they fit is left out of the question.
+                validity: Validity::Valid,
+                idempotency_key: key.then_some("key"),
+                confirmed,
+                ..Request::plain(params_hash(&json!({})))
+            };
+            let decision = decide(&caller, &details.entry.subject(), &request, now_ms());
+            if context.ui.is_json() {
+                show_json(context, &caller, &details, &decision)
+            } else {
+                show(context, &caller, &details, &decision);
+                Ok(())
+            }
+        })
+    }
+}
+
+async fn caller(
+    engine: &Arc<Engine>,
+    principal: &str,
+    scopes: &[String],
+) -> Result<Caller, Failure> {
+    let config = engine.config();
+    let settings = &config.settings.policy;
+    if let Some(subject) = principal.strip_prefix("subject:") {
+        let scopes = ScopeSet::from_texts(scopes.iter().map(String::as_str));
+        return Ok(Caller::subject(subject, scopes, settings));
+    }
+    if let Some(id) = principal.strip_prefix("key:") {
+        let keys = engine.store().keys().await?;
+        let key = keys.iter().find(|key| key.id == id || key.name == id);
+        let key = key.filter(|key| key.is_valid(now_ms())).ok_or_else(|| {
+            Failure::usage(format!(
+                "there is no key {id} in force; `toolcrib keys list` shows them"
+            ))
+        })?;
+        let scopes = ScopeSet::from_texts(key.scopes.iter().map(String::as_str));
+        return Ok(Caller::key(key.id.as_str(), scopes, settings));
+    }
+    match principal {
+        "local" => Ok(Caller::local(settings)),
+        "loopback" => Ok(Caller::loopback(settings)),
+        "anonymous" => Ok(Caller::anonymous(settings)),
+        other => Err(Failure::usage(format!(
+            "{other} is nobody; write local, loopback, anonymous, key:ID or subject:NAME"
+        ))),
+    }
+}
+
+fn show(context: &mut Context, caller: &Caller, details: &Details, decision: &Decision) {
+    let (tool, metadata) = (&details.entry.tool, &details.entry.metadata);
+    let who = &caller.principal;
+    let line = match &decision.outcome {
+        Outcome::Permitted(permit) => Line::new().mark(true).text(format_args!(
+            " {who} may run {}{}",
+            tool.id,
+            repeatable(permit)
+        )),
+        Outcome::Rehearsed => Line::new().mark(true).text(" every check passed"),
+        Outcome::Refused(refusal) => Line::new().mark(false).text(format_args!(
+            " {who} may not run {}: {}",
+            tool.id,
+            refusal.reason()
+        )),
+    };
+    context.ui.line(line);
+    context.ui.gap();
+    let mut table = Table::new(["CHECK", "RESULT", "EVIDENCE"]);
+    for step in &decision.trace {
+        table.row([
+            word(step.check),
+            word(step.verdict),
+            step.evidence.to_string(),
+        ]);
+    }
+    context.ui.table(&table);
+    context.ui.gap();
+    context
+        .ui
+        .line(Line::new().tone(Tone::Strong, format_args!("Risk: {}", metadata.risk)));
+    for finding in &metadata.evidence.findings {
+        let decided = if finding.source == metadata.evidence.decided_by {
+            " (decides)"
+        } else {
+            ""
+        };
+        context
+            .ui
+            .line(format!("  {}: {}{decided}", finding.risk, finding.detail));
+    }
+    if let Outcome::Refused(refusal) = &decision.outcome {
+        context.ui.gap();
+        context.ui.line("What helps:");
+        for problem in refusal.problems() {
+            context
+                .ui
+                .line(format!("  {}: {}", problem.code, problem.suggestion));
+        }
+    }
+}
+
+fn repeatable(permit: &Permit) -> &'static str {
+    if permit.may_retry() {
+        "; it is tried again where that is safe"
+    } else {
+        ""
+    }
+}
+
+/// A value that is written as one word, as JSON has it.
+fn word(value: impl Serialize) -> String {
+    let value = to_value(value).unwrap_or_default();
+    value.as_str().unwrap_or_default().to_owned()
+}
+
+fn show_json(
+    context: &mut Context,
+    caller: &Caller,
+    details: &Details,
+    decision: &Decision,
+) -> Result<(), Failure> {
+    let fault = |error: serde_json::Error| Failure::new(Code::Overloaded, error.to_string());
+    let subject = details.entry.subject();
+    let (permitted, code) = match &decision.outcome {
+        Outcome::Refused(refusal) => (false, Some(refusal.reason())),
+        _ => (true, None),
+    };
+    let failed = decision
+        .trace
+        .iter()
+        .filter(|step| step.verdict == Verdict::Failed)
+        .count();
+    context.ui.json(&json!({
+        "tool": details.entry.tool.id.to_string(),
+        "principal": caller.principal.to_string(),
+        "permitted": permitted,
+        "code": code.map(|code| code.to_string()),
+        "visibility": format!("{:?}", visible(caller, &subject)).to_lowercase(),
+        "failed": failed,
+        "checks": to_value(&decision.trace).map_err(fault)?,
+        "metadata": to_value(&details.entry.metadata).map_err(fault)?,
+    }));
+    Ok(())
+}
