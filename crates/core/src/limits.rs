@@ -466,8 +466,6 @@ pub const CONNECTIONS_CLOSE_MS: u64 = 5_000;
 pub const RATE_WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 /// Most characters of what an upstream says about a failure that a caller sees.
 pub const FAULT_TEXT_CHARS_MAX: usize = 500;
-/// How many bytes of text a token stands for where tokens are only estimated.
-pub const TOKEN_BYTES_ESTIMATE: usize = 4;
 /// Deepest nesting of parameters that is outlined.
 pub const OUTLINE_DEPTH_MAX: usize = 8;
 /// Most parts of one schema that are outlined.

@@ -97,3 +97,50 @@ impl std::fmt::Debug for Cache {
             .finish_non_exhaustive()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::ask::Listing;
+    use crate::engine::fixture::{SERVERS, Workshop};
+
+    #[tokio::test]
+    async fn lists_expire_details_stay_and_both_can_be_dropped() {
+        let shop = Workshop::open(SERVERS).await;
+        let listing = Listing {
+            server: "github".into(),
+            ..Listing::default()
+        };
+        let page = shop
+            .engine
+            .list_tools(&shop.local(), listing)
+            .await
+            .unwrap();
+        let (snapshot, entry) = (shop.engine.snapshot(), &page.tools[0]);
+        let rack = snapshot.rack("github").unwrap();
+        let cache = Cache::new(&shop.engine.config());
+        cache.cache_server_list("all", Arc::from([]), 0);
+        cache.cache_tool_summaries("github", Arc::clone(rack), 0);
+        cache.cache_server_list("all", Arc::from([]), 0);
+        cache.cache_tool_details("github", "x", Arc::clone(entry), 0);
+        let hour_ms = 3_600_000;
+        assert!(cache.get_server_list("all", hour_ms - 1).is_some());
+        assert!(cache.get_tool_summaries("github", hour_ms - 1).is_some());
+        assert!(cache.get_server_list("all", hour_ms).is_none());
+        assert!(cache.get_tool_summaries("github", hour_ms).is_none());
+        assert!(cache.get_tool_details("github", "x", i64::MAX).is_some());
+        cache.invalidate("github");
+        assert!(cache.get_tool_details("github", "x", 0).is_none());
+        cache.cache_tool_summaries("github", Arc::clone(rack), 0);
+        cache.invalidate_all();
+        assert!(cache.get_tool_summaries("github", 0).is_none());
+    }
+
+    #[tokio::test]
+    async fn a_cache_that_is_switched_off_keeps_nothing() {
+        let shop = Workshop::open(&format!("{SERVERS}cache: {{enabled: false}}\n")).await;
+        let cache = Cache::new(&shop.engine.config());
+        cache.cache_server_list("all", Arc::from([]), 0);
+        assert!(cache.get_server_list("all", 0).is_none());
+    }
+}

@@ -159,6 +159,14 @@ impl Engine {
 
     async fn resolve_attempt(self: &Arc<Self>, attempt: &Attempt) -> Result<Arc<Entry>> {
         self.require_on()?;
+        if attempt.options.select.is_some() {
+            // Better refused than silently given the whole.
+            return Err(Error::new(
+                Code::ValidationError,
+                "`select` is not supported: results cannot be filtered yet.",
+            )
+            .suggest("Leave out `select`, and read on with `page` where a result is cut"));
+        }
         let resolving = self.resolve(&attempt.caller, &attempt.server, &attempt.tool);
         match attempt.cancel.run_until_cancelled(resolving).await {
             Some(resolved) => resolved,

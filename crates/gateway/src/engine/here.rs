@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use toolcrib_config::load::Config;
 use toolcrib_config::surroundings::Surroundings;
+use toolcrib_upstream::mcp::oauth::TokenStore;
 
 use super::Engine;
 use super::clock::Clock;
@@ -11,6 +12,7 @@ use super::connections::{Connections, Users};
 use super::error::Error;
 use crate::failure::{Failure, exit};
 use crate::storage;
+use crate::tokens::Tokens;
 
 /// Opens the engine of a configuration on the user's own store. Nothing is connected, and nothing runs
 /// beside requests until [`Engine::start`].
@@ -21,8 +23,11 @@ pub async fn open_here(
 ) -> Result<Arc<Engine>, Failure> {
     let store = storage::open(&config, surroundings).await?;
     let clock = Clock::system();
-    let connections =
-        Connections::new(users, surroundings.clone(), None, clock.clone()).map_err(|failure| {
+    let now_ms = || jiff::Timestamp::now().as_millisecond();
+    let tokens = Tokens::new(store.clone(), now_ms);
+    let tokens: Option<Arc<dyn TokenStore>> = Some(Arc::new(tokens));
+    let connections = Connections::new(users, surroundings.clone(), tokens, clock.clone())
+        .map_err(|failure| {
             Failure::configuration(format!("servers cannot be reached: {failure}"))
         })?;
     let engine = Engine::open(config, store, Arc::new(connections), clock).await;

@@ -58,7 +58,7 @@ impl Engine {
         let snapshot = self.snapshot();
         let id = ToolId::parse(&kept.tool_id);
         let entry = id.as_ref().and_then(|id| snapshot.entry(id)).cloned();
-        let shaped = shape(&result, self.wanted(mark.from));
+        let shaped = shape(&result, self.wanted(mark.from)).ok_or_else(gone)?;
         let rest = shaped.next.map(|next| Rest {
             page: Mark::write(mark.handle, next.from),
             left: next.left,
@@ -81,7 +81,11 @@ impl Engine {
         replayed: bool,
     ) -> Answered {
         let is_error = says_error(result);
-        let Shaped { result: part, next } = shape(result, self.wanted(0));
+        let shaped = shape(result, self.wanted(0));
+        let Shaped { result: part, next } = shaped.unwrap_or_else(|| Shaped {
+            result: result.to_owned(),
+            next: None,
+        });
         let mut answered = Answered {
             result: part,
             is_error,

@@ -489,3 +489,16 @@ async fn a_large_result_is_read_page_by_page_by_its_caller_alone() {
         Code::ResultExpired
     );
 }
+
+#[tokio::test]
+async fn what_is_not_supported_is_refused_rather_than_ignored() {
+    let shop = Workshop::open(SERVERS).await;
+    let select = CallOptions {
+        select: Some(".title".into()),
+        ..CallOptions::default()
+    };
+    let error = refused(shop.run("github:list_issues", TITLE, select).await);
+    assert_eq!(error.code, Code::ValidationError);
+    assert_eq!(shop.calls(), Vec::<String>::new());
+    assert_eq!(shop.records().await.len(), 1);
+}
