@@ -279,7 +279,7 @@ mod tests {
 
     #[test]
     fn failures_tell_nothing_of_the_upstream() {
-        let secret = "/home/ann/.ssh ghp_0123456789abcdefghij";
+        let secret = "/home/ada/.ssh ghp_0123456789abcdefghij";
         for failure in [
             Failure::NotStarted(secret.into()),
             Failure::Exited {

@@ -248,7 +248,7 @@ async fn a_dry_run_makes_every_check_and_calls_nothing() {
 #[tokio::test]
 async fn how_a_call_failed_is_said_without_what_the_server_said() {
     let shop = Workshop::open(SERVERS).await;
-    let broken = Failure::Broken("reset at /home/ann".into());
+    let broken = Failure::Broken("reset at /home/ada".into());
     let table = [
         (
             Answers::Fails(broken),

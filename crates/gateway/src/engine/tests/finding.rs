@@ -169,7 +169,7 @@ async fn a_search_waits_two_seconds_for_a_server_and_then_says_what_is_pending()
 #[tokio::test]
 async fn a_server_that_fails_holds_up_nobody_and_is_said_to() {
     let shop = Workshop::open(SERVERS).await;
-    let secret = "ghp_0123456789abcdefghij in /home/ann";
+    let secret = "ghp_0123456789abcdefghij in /home/ada";
     let failure = DiscoveryError::ConnectionFailed(secret.into());
     shop.puppets.list("notes-v2", Lists::Fails(failure));
     let found = shop
