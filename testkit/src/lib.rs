@@ -3,6 +3,7 @@
 pub mod issuer;
 pub mod registry;
 pub mod remote;
+pub mod tokens;
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -1,66 +1,19 @@
 //! Logging in, and tokens over their life.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 
-use futures::FutureExt;
-use futures::future::BoxFuture;
 use toolcrib_core::secret::Secret;
 use toolcrib_testkit::issuer::{self, Issuer};
 use toolcrib_testkit::remote::{Remote as StandIn, Settings};
+use toolcrib_testkit::tokens::Memory;
 use toolcrib_upstream::mcp::Failure;
-use toolcrib_upstream::mcp::credential::Credentials;
+use toolcrib_upstream::mcp::credential::{self, Credentials};
 use toolcrib_upstream::mcp::http::Remote;
 use toolcrib_upstream::mcp::oauth::{
-    DeviceLogin, Granted, Kept, Login, LoginError, OAuth, TokenStore, Wishes,
+    self, DeviceLogin, Granted, Login, LoginError, OAuth, TokenStore, Wishes,
 };
 
-use super::remote::Talk;
-
-type Records = HashMap<(String, String), (Secret, i64)>;
-
-/// Tokens in memory, with the versions of the real store.
-#[derive(Debug, Default)]
-struct Memory(Mutex<Records>);
-
-impl Memory {
-    fn text(&self) -> String {
-        let records = self.0.lock().unwrap();
-        records
-            .values()
-            .map(|(content, _)| content.expose())
-            .collect()
-    }
-}
-
-impl TokenStore for Memory {
-    fn load<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Result<Vec<Kept>, String>> {
-        let records = self.0.lock().unwrap();
-        let own = records.iter().filter(|((_, name), _)| name == server);
-        let kept = own.map(|((issuer, _), (content, version))| Kept {
-            issuer: issuer.clone(),
-            content: content.clone(),
-            version: *version,
-        });
-        std::future::ready(Ok(kept.collect())).boxed()
-    }
-
-    fn save<'a>(
-        &'a self,
-        issuer: &'a str,
-        server: &'a str,
-        content: &'a Secret,
-        read_version: Option<i64>,
-    ) -> BoxFuture<'a, Result<bool, String>> {
-        let mut records = self.0.lock().unwrap();
-        let key = (issuer.to_owned(), server.to_owned());
-        let fits = records.get(&key).map(|(_, version)| *version) == read_version;
-        if fits {
-            records.insert(key, (content.clone(), read_version.unwrap_or(0) + 1));
-        }
-        std::future::ready(Ok(fits)).boxed()
-    }
-}
+use super::remote::{Talk, bearer};
 
 struct World {
     issuer: Issuer,
@@ -263,6 +216,39 @@ async fn an_ended_login_asks_for_another() {
 }
 
 #[tokio::test]
+async fn a_login_gives_way_to_credentials_of_the_server_s_own() {
+    let world = World::new(issuer::Settings::default(), "access-1").await;
+    world.log_in(&World::wishes()).await.unwrap();
+    let generic = |token: Option<&'static str>| {
+        credential::choose(&credential::Given {
+            server: "remote",
+            url: &world.url(),
+            instead: &[],
+            headers: &[],
+            bearer: None,
+            variable: &|name| {
+                token
+                    .filter(|_| name == "MCP_AUTH_TOKEN")
+                    .map(str::to_owned)
+            },
+        })
+    };
+    let check = async |credentials: Credentials, wanted: bool, sent: &str| {
+        let tokens: Arc<dyn TokenStore> = world.memory.clone();
+        let chosen =
+            oauth::authorisation("remote", &world.url(), credentials, Some(tokens), wanted);
+        let headers = chosen.headers().await.unwrap();
+        assert_eq!(headers[0].1.expose(), sent);
+    };
+    check(bearer("own"), false, "Bearer own").await;
+    check(bearer("own"), true, "Bearer access-1").await;
+    check(generic(None), false, "Bearer access-1").await;
+    check(generic(Some("any")), false, "Bearer access-1").await;
+    let without = oauth::authorisation("remote", &world.url(), bearer("own"), None, true);
+    assert_eq!(without.headers().await.unwrap()[0].1.expose(), "Bearer own");
+}
+
+#[tokio::test]
 async fn tokens_stay_with_the_address_they_were_given_for() {
     let world = World::new(issuer::Settings::default(), "access-1").await;
     world.log_in(&World::wishes()).await.unwrap();
@@ -327,7 +313,7 @@ async fn an_answer_of_another_login_is_refused() {
         "invalid_grant",
     )
     .await;
-    assert_eq!(world.memory.text(), "");
+    assert!(world.memory.is_empty());
 }
 
 #[tokio::test]

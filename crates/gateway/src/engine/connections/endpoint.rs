@@ -12,9 +12,8 @@ use toolcrib_config::placeholder::Template;
 use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::limits::CONFIG_FILE_BYTES_MAX;
 use toolcrib_core::secret::Secret;
-use toolcrib_upstream::mcp::authorisation::Authorisation;
 use toolcrib_upstream::mcp::credential::{self, Given};
-use toolcrib_upstream::mcp::oauth::{OAuth, TokenStore};
+use toolcrib_upstream::mcp::oauth::{self, TokenStore};
 use toolcrib_upstream::mcp::{Address, Command, Endpoint, Way};
 use url::Url;
 
@@ -116,13 +115,8 @@ impl Resolver {
             bearer: bearer.as_ref(),
             variable: &|name| self.surroundings.var(name),
         });
-        let authorisation: Arc<dyn Authorisation> = match &self.tokens {
-            Some(tokens) => {
-                let tokens = Arc::clone(tokens);
-                Arc::new(OAuth::new(&server.name, url.clone(), tokens, chosen))
-            }
-            None => Arc::new(chosen),
-        };
+        let (tokens, wanted) = (self.tokens.clone(), server.handling.oauth);
+        let authorisation = oauth::authorisation(&server.name, &url, chosen, tokens, wanted);
         Ok(Address { url, authorisation })
     }
 
