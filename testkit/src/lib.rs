@@ -4,6 +4,7 @@ pub mod issuer;
 pub mod registry;
 pub mod remote;
 pub mod tokens;
+pub mod web;
 
 use std::path::PathBuf;
 use std::process::Command;

@@ -380,3 +380,6 @@ fn with_own_token(
     fields.set("_meta", meta.write());
     (Some(Cow::Owned(fields.write())), token)
 }
+
+#[cfg(test)]
+mod tests;

@@ -17,3 +17,4 @@ mod remote_sse;
 mod scripted;
 mod stdio;
 mod storm;
+mod ways;
