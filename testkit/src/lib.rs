@@ -1,5 +1,6 @@
 //! Stand-in servers, fault injection and other test support.
 
+pub mod conformance;
 pub mod issuer;
 pub mod registry;
 pub mod remote;

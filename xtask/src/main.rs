@@ -8,6 +8,7 @@ mod args;
 #[cfg(feature = "product")]
 mod bench;
 mod ci;
+mod conformance;
 mod coverage;
 mod deny;
 #[cfg(feature = "product")]
@@ -95,6 +96,12 @@ const COMMANDS: &[Command] = &[
         usage: "[check | set FILE | summary]",
         about: "check the requirement table, or apply lines of the form `R052 | done | test`",
         run: requirements::run,
+    },
+    Command {
+        name: "conformance",
+        usage: "[--revision REVISION]…",
+        about: "run the official MCP conformance suite against the HTTP door",
+        run: conformance::run,
     },
     Command {
         name: "licences",

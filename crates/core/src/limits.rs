@@ -572,3 +572,5 @@ pub const SEARCH_SIGNATURES_MAX: usize = 3;
 pub const LIST_TOKENS_MAX: usize = 1_000;
 /// How many units of a large result fit on a page, at least.
 pub const PAGE_UNITS_LEAST: usize = 4;
+/// Most tools on one page of a list in full mode.
+pub const FULL_PAGE_TOOLS: usize = 200;

@@ -3,10 +3,12 @@
 pub mod catalog;
 pub mod cli;
 pub mod control;
+pub mod doors;
 pub mod engine;
 pub mod failure;
 mod fault;
 pub mod finding;
+pub mod http;
 pub mod known;
 pub mod loader;
 pub mod mcp;

@@ -6,8 +6,10 @@
 //! [`crate::http`] carries it over HTTP. Messages stay the text they came in as: what nobody here
 //! knows is handed on.
 
+pub mod bridge;
 pub mod client;
 pub mod fields;
+pub mod full;
 pub mod gate;
 pub mod listen;
 pub mod meta;

@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
-use tokio::sync::oneshot;
+use tokio::sync::{broadcast, oneshot};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::limits::DOOR_SUBSCRIPTIONS_MAX;
 use toolcrib_core::policy::Caller;
@@ -205,7 +205,8 @@ impl Session {
                 return Err(fault);
             }
         };
-        tokio::spawn(Arc::clone(self).tell_changes());
+        let changes = self.service.surface().changes(&self.caller);
+        tokio::spawn(Arc::clone(self).tell_changes(changes));
         let mut result = json!({
             "protocolVersion": greeting.revision.as_str(),
             "capabilities": description.capabilities,
@@ -350,8 +351,7 @@ impl Session {
         }
     }
 
-    async fn tell_changes(self: Arc<Self>) {
-        let mut changes = self.service.surface().changes(&self.caller);
+    async fn tell_changes(self: Arc<Self>, mut changes: broadcast::Receiver<Change>) {
         loop {
             let change = tokio::select! {
                 change = changes.recv() => change,

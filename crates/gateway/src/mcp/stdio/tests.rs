@@ -86,12 +86,9 @@ impl Peer {
     }
 }
 
-fn modern(params: Value, capabilities: Value) -> Value {
-    let mut params = params;
-    params["_meta"] = json!({
-        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
-        "io.modelcontextprotocol/clientCapabilities": capabilities,
-    });
+fn modern(mut params: Value, capabilities: Value) -> Value {
+    params["_meta"] = json!({ "io.modelcontextprotocol/protocolVersion": "2026-07-28" });
+    params["_meta"]["io.modelcontextprotocol/clientCapabilities"] = capabilities;
     params
 }
 

@@ -1,0 +1,205 @@
+//! The doors of a running process: what each serves, to whom, and when it refuses to open.
+
+use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::Arc;
+
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolcrib_config::model::settings::Settings;
+use toolcrib_core::Code;
+use toolcrib_core::policy::Caller;
+use toolcrib_store::Store;
+
+use crate::engine::clock::Clock;
+use crate::failure::Failure;
+use crate::http::identity::Identity;
+use crate::http::jwt::Tokens;
+use crate::http::{self, Door, Mount, Setup};
+use crate::mcp::gate::Gate;
+use crate::mcp::{Service, Surface, stdio};
+
+/// What the doors serve.
+pub struct Surfaces {
+    /// What the configuration chose: on standard streams, and at `/mcp`.
+    pub chosen: Arc<dyn Surface>,
+    /// What else is served, each at a path of its own.
+    pub explicit: Vec<(&'static str, Arc<dyn Surface>)>,
+}
+
+/// What every door needs.
+pub struct Doors {
+    /// The time and random bytes.
+    pub clock: Clock,
+    /// Fires when the process ends.
+    pub ending: CancellationToken,
+    /// Counts requests over all doors.
+    pub gate: Arc<Gate>,
+}
+
+impl Doors {
+    fn service(&self, surface: Arc<dyn Surface>) -> Arc<Service> {
+        let (gate, key) = (Arc::clone(&self.gate), self.clock.random());
+        Service::new(surface, gate, key, self.ending.clone())
+    }
+
+    /// Serves the client on standard input and output until it has gone.
+    pub async fn stdio(&self, surfaces: &Surfaces, settings: &Settings) -> std::io::Result<()> {
+        let service = self.service(Arc::clone(&surfaces.chosen));
+        let caller = Arc::new(Caller::local(&settings.policy));
+        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        stdio::serve(service, caller, input, output, self.ending.clone()).await
+    }
+
+    /// Opens the HTTP door and serves in `tasks`; says where. A relative file of the settings starts
+    /// at `base`.
+    pub async fn http(
+        &self,
+        surfaces: &Surfaces,
+        settings: &Settings,
+        store: &Store,
+        base: &Path,
+        tasks: &TaskTracker,
+    ) -> Result<SocketAddr, Failure> {
+        let tokens = settings
+            .http
+            .jwt
+            .as_ref()
+            .map(|jwt| Tokens::new(jwt, base))
+            .transpose();
+        let tokens = tokens.map_err(Failure::configuration)?;
+        let listen = &settings.http.listen;
+        let bound = http::bind(listen).await.map_err(|error| {
+            Failure::configuration(format!(
+                "the HTTP door cannot listen on {listen}: {error}; end what listens there, or set http.listen to another address"
+            ))
+        })?;
+        let address = bound.address();
+        let open = address.ip().is_loopback();
+        if !open && tokens.is_none() {
+            self.require_keys(store, address).await?;
+        }
+        let mount = |path, surface: &Arc<dyn Surface>| Mount {
+            path,
+            service: self.service(Arc::clone(surface)),
+        };
+        let mut mounts = vec![mount("/mcp", &surfaces.chosen)];
+        mounts.extend(
+            surfaces
+                .explicit
+                .iter()
+                .map(|(path, surface)| mount(path, surface)),
+        );
+        let setup = Setup {
+            mounts,
+            identity: Identity::new(open, Some(store.clone()), tokens, settings.policy.clone()),
+            sessions_max: usize::try_from(settings.limits.sessions).unwrap_or(usize::MAX),
+            clock: self.clock.clone(),
+            ending: self.ending.clone(),
+        };
+        tasks.spawn(bound.run(Door::router(&settings.http, setup), self.ending.clone()));
+        Ok(address)
+    }
+
+    /// A door that others can reach needs somebody who can show who they are.
+    async fn require_keys(&self, store: &Store, address: SocketAddr) -> Result<(), Failure> {
+        let now_ms = self.clock.now_ms();
+        let keys = store.keys().await.map_err(Failure::from)?;
+        if keys.iter().any(|key| key.is_valid(now_ms)) {
+            return Ok(());
+        }
+        Err(Failure::new(
+            Code::ConfigurationError,
+            format!(
+                "{address} can be reached from other machines, and nobody could show who they are; make a key with `toolcrib keys create`, set http.jwt, or set http.listen to 127.0.0.1:{}",
+                address.port()
+            ),
+        ))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::stand_in::StandIn;
+    use toolcrib_config::model::settings::{Http, Jwt};
+
+    async fn opened(listen: &str, jwt: Option<Jwt>, with_key: bool) -> Result<SocketAddr, Failure> {
+        let dir = tempfile::tempdir().unwrap();
+        let options = toolcrib_store::SqliteOptions::new(dir.path().join("store.db"));
+        let store = Store::open_sqlite(options, uuid::Uuid::now_v7())
+            .await
+            .unwrap();
+        let clock = Clock::system();
+        if with_key {
+            let new = toolcrib_store::key::NewKey {
+                name: "k".into(),
+                scopes: Vec::new(),
+                expires_ms: None,
+            };
+            store.create_key(new, &clock.random(), 0).await.unwrap();
+        }
+        let settings = Settings {
+            http: Http {
+                listen: listen.into(),
+                jwt,
+                ..Http::default()
+            },
+            ..Settings::default()
+        };
+        let surfaces = Surfaces {
+            chosen: StandIn::new(),
+            explicit: vec![("/mcp/full", StandIn::new())],
+        };
+        let doors = Doors {
+            clock,
+            ending: CancellationToken::new(),
+            gate: Arc::default(),
+        };
+        let tasks = TaskTracker::new();
+        let outcome = doors
+            .http(&surfaces, &settings, &store, dir.path(), &tasks)
+            .await;
+        doors.ending.cancel();
+        tasks.close();
+        tasks.wait().await;
+        outcome
+    }
+
+    fn jwt() -> Jwt {
+        Jwt {
+            issuer: "i".into(),
+            audience: "a".into(),
+            jwks: "keys.json".into(),
+            scope_claim: "scope".into(),
+        }
+    }
+
+    #[tokio::test]
+    async fn a_door_that_others_can_reach_needs_authentication() {
+        assert!(opened("127.0.0.1:0", None, false).await.is_ok());
+        let refused = opened("0.0.0.0:0", None, false).await.unwrap_err();
+        assert!(
+            refused.message.contains("toolcrib keys create"),
+            "{}",
+            refused.message
+        );
+        assert!(opened("0.0.0.0:0", None, true).await.is_ok());
+        assert!(opened("0.0.0.0:0", Some(jwt()), false).await.is_ok());
+    }
+
+    #[tokio::test]
+    async fn what_cannot_be_opened_says_what_to_do() {
+        let refused = opened("256.0.0.1:0", None, false).await.unwrap_err();
+        assert!(
+            refused.message.contains("http.listen"),
+            "{}",
+            refused.message
+        );
+        let http = Jwt {
+            jwks: "http://issuer.example/keys".into(),
+            ..jwt()
+        };
+        assert!(opened("127.0.0.1:0", Some(http), false).await.is_err());
+    }
+}

@@ -1,0 +1,165 @@
+//! The HTTP door: MCP over Streamable HTTP, health, metrics, and who may come in.
+//!
+//! Only this module knows axum. It turns requests into what [`crate::mcp`] takes and answers into
+//! one write where nothing has to stream.
+
+mod endpoint;
+mod event;
+pub mod guard;
+mod headers;
+pub mod identity;
+pub mod jwt;
+mod listener;
+mod metadata;
+pub mod metrics;
+mod sessions;
+#[cfg(test)]
+mod tests;
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+
+use axum::Router;
+use axum::extract::{ConnectInfo, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{self, Next};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tokio_util::sync::CancellationToken;
+use toolcrib_config::model::settings::Http;
+
+use crate::engine::clock::Clock;
+use crate::mcp::Service;
+use guard::Guard;
+use identity::Identity;
+use metrics::Metrics;
+use sessions::Sessions;
+
+pub use listener::{Bound, bind};
+
+/// What is served at which path.
+#[derive(Clone)]
+pub struct Mount {
+    /// The path, such as `/mcp`.
+    pub path: &'static str,
+    /// What answers there.
+    pub service: Arc<Service>,
+}
+
+/// Everything that the door is made of.
+pub struct Door {
+    guard: Guard,
+    identity: Identity,
+    metrics: Metrics,
+    sessions: Arc<Sessions>,
+    clock: Clock,
+    ending: CancellationToken,
+}
+
+/// How the door is set up.
+pub struct Setup {
+    /// What is served.
+    pub mounts: Vec<Mount>,
+    /// Who may come in.
+    pub identity: Identity,
+    /// Most sessions at once.
+    pub sessions_max: usize,
+    /// The time and random bytes.
+    pub clock: Clock,
+    /// Fires when the door closes.
+    pub ending: CancellationToken,
+}
+
+impl Door {
+    /// The routes of a door that is reached as `settings` say.
+    pub fn router(settings: &Http, setup: Setup) -> Router {
+        let door = Arc::new(Self {
+            guard: Guard::new(settings, setup.identity.is_open()),
+            identity: setup.identity,
+            metrics: Metrics::default(),
+            sessions: Sessions::new(setup.sessions_max),
+            clock: setup.clock,
+            ending: setup.ending,
+        });
+        tokio::spawn(Arc::clone(&door.sessions).sweep(door.ending.clone()));
+        let mut router = Router::new();
+        for mount in setup.mounts {
+            let serving = endpoint::Endpoint {
+                door: Arc::clone(&door),
+                service: mount.service,
+            };
+            let methods = get(endpoint::get)
+                .post(endpoint::post)
+                .delete(endpoint::delete)
+                .with_state(serving);
+            router = router.route(mount.path, methods);
+        }
+        router = router
+            .route("/metrics", get(measurements).with_state(Arc::clone(&door)))
+            .layer(middleware::from_fn_with_state(
+                Arc::clone(&door),
+                authenticate,
+            ))
+            .route("/healthz", get(|| async { "ok\n" }))
+            .route("/readyz", get(ready).with_state(Arc::clone(&door)));
+        for path in metadata::PATHS {
+            router = router.route(path, get(metadata::show).with_state(Arc::clone(&door)));
+        }
+        router
+            .fallback(|| async {
+                (
+                    StatusCode::NOT_FOUND,
+                    "there is nothing here; MCP is at /mcp\n",
+                )
+            })
+            .layer(middleware::from_fn_with_state(Arc::clone(&door), check))
+    }
+}
+
+/// Lets in only requests that are meant for this door, and counts them.
+async fn check(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    let path = metrics::label(request.uri().path());
+    let begun = tokio::time::Instant::now();
+    let mut response = match door.guard.check(request.headers(), request.uri()) {
+        Ok(()) => next.run(request).await,
+        Err(why) => (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
+    };
+    let nosniff = HeaderValue::from_static("nosniff");
+    response
+        .headers_mut()
+        .insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+    door.metrics
+        .count(path, response.status().as_u16(), begun.elapsed());
+    response
+}
+
+/// Finds out who asks; whatever is behind gets the [`Caller`](toolcrib_core::policy::Caller).
+async fn authenticate(
+    State(door): State<Arc<Door>>,
+    ConnectInfo(peer): ConnectInfo<SocketAddr>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let now_ms = door.clock.now_ms();
+    match door.identity.caller(request.headers(), peer, now_ms).await {
+        Ok(caller) => {
+            request.extensions_mut().insert(Arc::new(caller));
+            next.run(request).await
+        }
+        Err(refused) => metadata::refusal(&door, request.headers(), request.uri(), &refused),
+    }
+}
+
+async fn ready(State(door): State<Arc<Door>>) -> (StatusCode, &'static str) {
+    if door.ending.is_cancelled() {
+        (StatusCode::SERVICE_UNAVAILABLE, "ending\n")
+    } else {
+        (StatusCode::OK, "ready\n")
+    }
+}
+
+async fn measurements(State(door): State<Arc<Door>>) -> Response {
+    door.metrics.sessions(door.sessions.len());
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    ([(header::CONTENT_TYPE, kind)], door.metrics.text()).into_response()
+}

@@ -1,0 +1,133 @@
+//! The socket: who may connect, for how long, and how it ends.
+
+use std::convert::Infallible;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::extract::ConnectInfo;
+use axum::http::Request;
+use hyper::body::Incoming;
+use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
+use hyper_util::server::conn::auto::Builder;
+use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::sync::Semaphore;
+use tokio_util::sync::CancellationToken;
+use tokio_util::task::TaskTracker;
+use toolcrib_core::limits::{
+    HTTP_CONNECTIONS_MAX, HTTP_HEADERS_BYTES_MAX, HTTP_HEADERS_MAX, HTTP_HEADERS_MS_MAX,
+    SHUTDOWN_GRACE_MS,
+};
+use tower::ServiceExt;
+
+/// A socket that is open.
+#[derive(Debug)]
+pub struct Bound {
+    listener: TcpListener,
+    address: SocketAddr,
+}
+
+/// Opens the socket of `listen`, an address or name with a port.
+pub async fn bind(listen: &str) -> io::Result<Bound> {
+    let mut last = io::Error::new(io::ErrorKind::NotFound, "the name has no address");
+    for address in lookup_host(listen).await? {
+        match TcpListener::bind(address).await {
+            Ok(listener) => {
+                let address = listener.local_addr()?;
+                return Ok(Bound { listener, address });
+            }
+            Err(error) => last = error,
+        }
+    }
+    Err(last)
+}
+
+impl Bound {
+    /// Where it listens.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves until `ending` fires; then requests under way may finish.
+    pub async fn run(self, router: Router, ending: CancellationToken) {
+        let connections = Arc::new(Semaphore::new(HTTP_CONNECTIONS_MAX));
+        let tasks = TaskTracker::new();
+        loop {
+            let permit = tokio::select! {
+                permit = Arc::clone(&connections).acquire_owned() => permit,
+                () = ending.cancelled() => break,
+            };
+            let Ok(permit) = permit else { break };
+            let accepted = tokio::select! {
+                accepted = self.listener.accept() => accepted,
+                () = ending.cancelled() => break,
+            };
+            match accepted {
+                Ok((stream, peer)) => {
+                    let serving = serve(stream, peer, router.clone(), ending.clone());
+                    tasks.spawn(async move {
+                        serving.await;
+                        drop(permit);
+                    });
+                }
+                Err(error) => {
+                    // Such as too many open files: it passes, and asking again at once would not help.
+                    tracing::warn!(%error, "a connection could not be taken");
+                    tokio::time::sleep(Duration::from_millis(50)).await;
+                }
+            }
+        }
+        drop(self.listener);
+        tasks.close();
+        let grace = Duration::from_millis(SHUTDOWN_GRACE_MS);
+        let _ = tokio::time::timeout(grace, tasks.wait()).await;
+    }
+}
+
+async fn serve(stream: TcpStream, peer: SocketAddr, router: Router, ending: CancellationToken) {
+    // An answer is one write; it must not wait for another.
+    if let Err(error) = stream.set_nodelay(true) {
+        tracing::debug!(%error, "TCP_NODELAY could not be set");
+    }
+    let service = hyper::service::service_fn(move |request: Request<Incoming>| {
+        let mut request = request.map(Body::new);
+        request.extensions_mut().insert(ConnectInfo(peer));
+        let router = router.clone();
+        async move {
+            Ok::<_, Infallible>(
+                router
+                    .oneshot(request)
+                    .await
+                    .unwrap_or_else(|never| match never {}),
+            )
+        }
+    });
+    let mut builder = Builder::new(TokioExecutor::new());
+    builder
+        .http1()
+        .timer(TokioTimer::new())
+        .header_read_timeout(Duration::from_millis(HTTP_HEADERS_MS_MAX))
+        .max_buf_size(HTTP_HEADERS_BYTES_MAX)
+        .max_headers(HTTP_HEADERS_MAX);
+    builder
+        .http2()
+        .timer(TokioTimer::new())
+        .max_header_list_size(u32::try_from(HTTP_HEADERS_BYTES_MAX).unwrap_or(u32::MAX))
+        .max_concurrent_streams(128)
+        .keep_alive_interval(Duration::from_secs(30));
+    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    tokio::pin!(connection);
+    let outcome = tokio::select! {
+        outcome = connection.as_mut() => outcome,
+        () = ending.cancelled() => {
+            connection.as_mut().graceful_shutdown();
+            connection.await
+        }
+    };
+    if let Err(error) = outcome {
+        tracing::debug!(error, "a connection broke");
+    }
+}

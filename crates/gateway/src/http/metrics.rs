@@ -1,0 +1,106 @@
+//! What the door counts, in the format of Prometheus.
+
+use std::time::Duration;
+
+use prometheus_client::encoding::text::encode;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+/// Labels, each with its value: few, and none of a caller's making.
+type Labels = [(&'static str, String); 2];
+
+/// Counters of one door.
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<Labels, Counter>,
+    durations: Histogram,
+    sessions: Gauge,
+}
+
+impl Default for Metrics {
+    fn default() -> Self {
+        let mut registry = Registry::with_prefix("toolcrib");
+        let requests = Family::default();
+        let durations = Histogram::new([0.001, 0.005, 0.025, 0.1, 0.5, 2.0, 10.0, 60.0]);
+        let sessions = Gauge::default();
+        registry.register(
+            "http_requests",
+            "Requests by path and status",
+            requests.clone(),
+        );
+        registry.register_with_unit(
+            "http_first_byte",
+            "Time until an answer begins",
+            Unit::Seconds,
+            durations.clone(),
+        );
+        registry.register("mcp_sessions", "Open sessions", sessions.clone());
+        Self {
+            registry,
+            requests,
+            durations,
+            sessions,
+        }
+    }
+}
+
+impl Metrics {
+    /// Counts a request.
+    pub fn count(&self, path: &'static str, status: u16, took: Duration) {
+        let labels = [("path", path.to_owned()), ("status", status.to_string())];
+        self.requests.get_or_create(&labels).inc();
+        self.durations.observe(took.as_secs_f64());
+    }
+
+    /// Sets the number of open sessions.
+    pub fn sessions(&self, open: usize) {
+        self.sessions.set(i64::try_from(open).unwrap_or(i64::MAX));
+    }
+
+    /// Everything that was counted.
+    pub fn text(&self) -> String {
+        let mut text = String::new();
+        // Writing to a string does not fail.
+        let _ = encode(&mut text, &self.registry);
+        text
+    }
+}
+
+/// The label of a path: one of a fixed set, so that callers cannot make up new ones.
+pub fn label(path: &str) -> &'static str {
+    match path {
+        "/mcp" => "/mcp",
+        "/mcp/discovery" => "/mcp/discovery",
+        "/mcp/gateway" => "/mcp/gateway",
+        "/mcp/full" => "/mcp/full",
+        "/healthz" => "/healthz",
+        "/readyz" => "/readyz",
+        "/metrics" => "/metrics",
+        _ => "other",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_counted_is_shown_under_known_labels() {
+        let metrics = Metrics::default();
+        metrics.count(label("/mcp"), 200, Duration::from_millis(3));
+        metrics.count(label("/made/up"), 404, Duration::ZERO);
+        metrics.sessions(2);
+        let text = metrics.text();
+        for line in [
+            "toolcrib_http_requests_total{path=\"/mcp\",status=\"200\"} 1",
+            "toolcrib_http_requests_total{path=\"other\",status=\"404\"} 1",
+            "toolcrib_http_first_byte_seconds_count 2",
+            "toolcrib_mcp_sessions 2",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Clients with a handshake over HTTP: each has a session until it ends it or goes away.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tokio_util::sync::CancellationToken;
+use toolcrib_core::limits::{SESSION_IDLE_MS, STREAMS_RESUMABLE_MAX};
+
+use crate::mcp::outlet::Stream;
+use crate::mcp::session::Session;
+
+/// A session with its streams.
+pub(super) struct Seat {
+    /// What the protocol knows.
+    pub(super) session: Arc<Session>,
+    /// Messages that belong to no request.
+    pub(super) standing: Arc<Stream>,
+    /// The number of the next message of [`Seat::standing`] that nobody has read.
+    pub(super) unread: Arc<AtomicU64>,
+    streams: Mutex<Streams>,
+    used: Mutex<Instant>,
+}
+
+#[derive(Default)]
+struct Streams {
+    next: u64,
+    kept: VecDeque<(u64, Arc<Stream>)>,
+    reader: CancellationToken,
+}
+
+/// The number of the stream that belongs to no request.
+pub(super) const STANDING: u64 = 0;
+
+impl Seat {
+    pub(super) fn new(session: Arc<Session>, standing: Arc<Stream>) -> Arc<Self> {
+        Arc::new(Self {
+            session,
+            standing,
+            unread: Arc::default(),
+            streams: Mutex::default(),
+            used: Mutex::new(Instant::now()),
+        })
+    }
+
+    /// Remembers a stream, so that a client whose connection broke can pick it up.
+    pub(super) fn keep(&self, stream: Arc<Stream>) -> u64 {
+        let mut streams = self.streams();
+        streams.next += 1;
+        let name = streams.next;
+        streams.kept.push_back((name, stream));
+        if streams.kept.len() > STREAMS_RESUMABLE_MAX {
+            streams.kept.pop_front();
+        }
+        name
+    }
+
+    /// A stream that was kept.
+    pub(super) fn stream(&self, name: u64) -> Option<Arc<Stream>> {
+        if name == STANDING {
+            return Some(Arc::clone(&self.standing));
+        }
+        let streams = self.streams();
+        let found = streams.kept.iter().find(|(kept, _)| *kept == name);
+        found.map(|(_, stream)| Arc::clone(stream))
+    }
+
+    /// Begins to read messages that belong to no request; whoever read them before stops.
+    pub(super) fn read_standing(&self) -> CancellationToken {
+        let mut streams = self.streams();
+        streams.reader.cancel();
+        streams.reader = self.session.closing().child_token();
+        streams.reader.clone()
+    }
+
+    pub(super) fn touch(&self) {
+        *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
+    }
+
+    fn is_idle(&self, now: Instant) -> bool {
+        let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
+        let idle = now.saturating_duration_since(used) >= Duration::from_millis(SESSION_IDLE_MS);
+        // An open stream of messages shows that somebody is there.
+        idle && Arc::strong_count(&self.standing) <= 2
+    }
+
+    fn streams(&self) -> MutexGuard<'_, Streams> {
+        self.streams.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Every session of the door.
+pub(super) struct Sessions {
+    seats: Mutex<HashMap<Arc<str>, Arc<Seat>>>,
+    max: usize,
+    opened: AtomicU64,
+}
+
+impl Sessions {
+    pub(super) fn new(max: usize) -> Arc<Self> {
+        Arc::new(Self {
+            seats: Mutex::default(),
+            max,
+            opened: AtomicU64::new(0),
+        })
+    }
+
+    pub(super) fn len(&self) -> usize {
+        self.seats().len()
+    }
+
+    /// Seats a client; `false` where no seat is free.
+    pub(super) fn open(&self, id: Arc<str>, seat: Arc<Seat>) -> bool {
+        if self.len() >= self.max {
+            self.clear(Instant::now());
+        }
+        let mut seats = self.seats();
+        let free = seats.len() < self.max;
+        if free {
+            self.opened.fetch_add(1, Ordering::Relaxed);
+            seats.insert(id, seat);
+        }
+        free
+    }
+
+    /// The seat of a client that comes back.
+    pub(super) fn find(&self, id: &str) -> Option<Arc<Seat>> {
+        let seat = self.seats().get(id).cloned();
+        if let Some(seat) = &seat {
+            seat.touch();
+        }
+        seat
+    }
+
+    /// Ends a session.
+    pub(super) fn close(&self, id: &str) {
+        let seat = self.seats().remove(id);
+        if let Some(seat) = seat {
+            seat.session.close();
+            seat.standing.close();
+        }
+    }
+
+    /// Ends sessions that nobody uses, again and again, and all of them at the end.
+    pub(super) async fn sweep(self: Arc<Self>, ending: CancellationToken) {
+        let pause = Duration::from_millis(SESSION_IDLE_MS / 30);
+        loop {
+            tokio::select! {
+                () = tokio::time::sleep(pause) => self.clear(Instant::now()),
+                () = ending.cancelled() => break,
+            }
+        }
+        let all: Vec<_> = self.seats().keys().cloned().collect();
+        for id in all {
+            self.close(&id);
+        }
+    }
+
+    fn clear(&self, now: Instant) {
+        let idle: Vec<Arc<str>> = {
+            let seats = self.seats();
+            let idle = seats.iter().filter(|(_, seat)| seat.is_idle(now));
+            idle.map(|(id, _)| Arc::clone(id)).collect()
+        };
+        for id in idle {
+            tracing::debug!("a session was ended: nobody used it");
+            self.close(&id);
+        }
+    }
+
+    fn seats(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Seat>>> {
+        self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

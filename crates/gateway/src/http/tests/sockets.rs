@@ -1,0 +1,54 @@
+//! The door on a real socket.
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+
+use super::*;
+
+async fn answer(stream: &mut TcpStream) -> String {
+    let mut heard = Vec::new();
+    let mut buffer = [0; 4096];
+    while !heard.ends_with(b"}") {
+        let read = stream.read(&mut buffer).await.unwrap();
+        assert_ne!(read, 0, "{}", String::from_utf8_lossy(&heard));
+        heard.extend_from_slice(&buffer[..read]);
+    }
+    String::from_utf8(heard).unwrap()
+}
+
+fn written(message: &Value) -> String {
+    let body = message.to_string();
+    format!(
+        "POST /mcp HTTP/1.1\r\nhost: localhost\r\ncontent-type: application/json\r\naccept: application/json\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+}
+
+#[tokio::test]
+async fn connections_are_served_and_drained_at_the_end() {
+    let visitor = Visitor::new();
+    let bound = bind("localhost:0").await.unwrap();
+    let address = bound.address();
+    let ending = CancellationToken::new();
+    let running = tokio::spawn(bound.run(visitor.router.clone(), ending.clone()));
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": { "protocolVersion": "2025-11-25", "capabilities": {} } });
+    let mut stream = TcpStream::connect(address).await.unwrap();
+    stream.write_all(written(&hello).as_bytes()).await.unwrap();
+    let heard = answer(&mut stream).await;
+    assert!(heard.starts_with("HTTP/1.1 200 OK"), "{heard}");
+    assert!(heard.contains("x-content-type-options: nosniff"), "{heard}");
+    // A client that never finishes its request does not hold up the end.
+    let mut silent = TcpStream::connect(address).await.unwrap();
+    silent.write_all(b"POST /mcp HT").await.unwrap();
+    ending.cancel();
+    running.await.unwrap();
+    assert!(TcpStream::connect(address).await.is_err());
+}
+
+#[tokio::test]
+async fn an_address_that_is_taken_is_an_error() {
+    let first = bind("127.0.0.1:0").await.unwrap();
+    assert!(bind(&first.address().to_string()).await.is_err());
+    assert!(bind("no-port").await.is_err());
+}

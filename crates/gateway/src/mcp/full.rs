@@ -1,0 +1,195 @@
+//! Every tool that the caller may run, each under a name that every client takes: for debugging.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::value::RawValue;
+use serde_json::{Map, json};
+use tokio::sync::broadcast;
+use toolcrib_core::limits::FULL_PAGE_TOOLS;
+use toolcrib_core::policy::Caller;
+use toolcrib_core::rpc::{self, Fault};
+
+use super::bridge::{execution, failure};
+use super::fields::{Fields, raw};
+use super::service::{Outcome, not_offered};
+use super::surface::{Change, Context, Description, Surface};
+use crate::engine::Engine;
+use crate::engine::answer::Outcome as Came;
+use crate::engine::ask::Listing;
+use crate::engine::snapshot::Entry;
+
+/// Longest name that every client takes.
+const NAME_BYTES_MAX: usize = 64;
+/// Digits of the hash that tells names apart which would be the same otherwise.
+const HASH_DIGITS: usize = 8;
+
+/// Every tool of an engine.
+pub struct Full {
+    engine: Arc<Engine>,
+    changes: broadcast::Sender<Change>,
+}
+
+impl Full {
+    /// Every tool of this engine.
+    pub fn new(engine: Arc<Engine>) -> Self {
+        Self {
+            engine,
+            changes: broadcast::channel(16).0,
+        }
+    }
+
+    /// The tools that a caller may run, in the order of the configuration.
+    async fn tools(&self, caller: &Caller) -> Vec<Arc<Entry>> {
+        let snapshot = self.engine.snapshot();
+        let mut tools = Vec::new();
+        for supplier in snapshot.suppliers().filter(|supplier| supplier.enabled) {
+            let listing = Listing {
+                server: supplier.name.to_string(),
+                ..Listing::default()
+            };
+            // A server that cannot be asked has no tools now; the others do.
+            match self.engine.list_tools(caller, listing).await {
+                Ok(page) => tools.extend(page.tools),
+                Err(error) => {
+                    tracing::debug!(server = %supplier.name, %error, "no tools of it are listed");
+                }
+            }
+        }
+        tools
+    }
+
+    async fn list(&self, params: &Fields, context: &Context) -> Outcome {
+        let begin = match params.text("cursor") {
+            None => 0,
+            Some(cursor) => cursor.parse::<usize>().map_err(|_| {
+                Fault::new(
+                    rpc::INVALID_PARAMS,
+                    "`cursor` must be what the page before gave",
+                )
+            })?,
+        };
+        let tools = self.tools(&context.caller).await;
+        let page = tools.iter().skip(begin).take(FULL_PAGE_TOOLS);
+        let page: Vec<Box<RawValue>> = page.map(|entry| shown(entry)).collect();
+        let mut result = json!({ "tools": page });
+        let end = begin.saturating_add(page.len());
+        if end < tools.len() {
+            result["nextCursor"] = json!(end.to_string());
+        }
+        Ok(raw(&result))
+    }
+
+    async fn call(&self, params: &Fields, context: &Context) -> Outcome {
+        let wanted = params
+            .text("name")
+            .ok_or_else(|| Fault::new(rpc::INVALID_PARAMS, "`name` must be the name of a tool"))?;
+        let tools = self.tools(&context.caller).await;
+        let found = tools
+            .iter()
+            .find(|entry| name(entry.tool.id.server(), entry.tool.id.tool()) == wanted);
+        let Some(entry) = found else {
+            let why = format!("there is no tool `{wanted}`; `tools/list` gives those there are");
+            return Err(Fault::new(rpc::INVALID_PARAMS, why));
+        };
+        let id = &entry.tool.id;
+        let call = execution(id.server(), id.tool(), params.get("arguments"), context);
+        match self.engine.execute(&context.caller, call).await {
+            Ok(reply) => match reply.outcome {
+                Came::Answered(answered) => Ok(answered.result),
+                Came::Rehearsed(_) => Ok(raw(&json!({ "content": [] }))),
+            },
+            Err(error) => Ok(failure(&error)),
+        }
+    }
+}
+
+impl Surface for Full {
+    fn describe<'a>(&'a self, _: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
+        let mut capabilities = Map::new();
+        capabilities.insert("tools".to_owned(), json!({}));
+        Box::pin(async move { Ok(Description::own(capabilities, None)) })
+    }
+
+    fn handle<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move {
+            let params = params.and_then(Fields::of).unwrap_or_default();
+            match method {
+                "tools/list" => self.list(&params, context).await,
+                "tools/call" => self.call(&params, context).await,
+                _ => Err(not_offered(method)),
+            }
+        })
+    }
+
+    fn changes(&self, _: &Caller) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+}
+
+/// The definition of a tool under its name here.
+fn shown(entry: &Entry) -> Box<RawValue> {
+    let mut definition = Fields::of(&entry.definition).unwrap_or_default();
+    let id = &entry.tool.id;
+    definition.set("name", &name(id.server(), id.tool()));
+    definition.raw()
+}
+
+/// The name of a tool: `server__tool` where that is legal and can be taken apart again, else with a
+/// hash at its end. It depends on nothing but the two names, so that it stays as it is.
+fn name(server: &str, tool: &str) -> String {
+    let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    let plain = format!("{server}__{tool}");
+    let is_whole = plain.len() <= NAME_BYTES_MAX
+        && plain.chars().all(is_legal)
+        && plain.match_indices("__").count() == 1
+        && !plain.contains("___");
+    if is_whole {
+        return plain;
+    }
+    let hash = blake3::hash(json!([server, tool]).to_string().as_bytes()).to_hex();
+    let kept: String = plain
+        .chars()
+        .map(|c| if is_legal(c) { c } else { '_' })
+        .take(NAME_BYTES_MAX - HASH_DIGITS - 1)
+        .collect();
+    format!("{kept}-{}", &hash[..HASH_DIGITS])
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn legal_names_stay_readable() {
+        assert_eq!(name("github", "create_issue"), "github__create_issue");
+        assert_eq!(name("a", "b-c"), "a__b-c");
+    }
+
+    proptest! {
+        #[test]
+        fn names_are_legal_stable_and_unique(
+            one in (".{1,80}", ".{1,80}"),
+            other in ("[a-c_.]{1,4}", "[a-c_.]{1,4}"),
+            third in ("[a-c_.]{1,4}", "[a-c_.]{1,4}"),
+        ) {
+            for (server, tool) in [&one, &other, &third] {
+                let made = name(server, tool);
+                prop_assert!((1..=NAME_BYTES_MAX).contains(&made.len()));
+                prop_assert!(made.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'));
+                prop_assert_eq!(&made, &name(server, tool));
+            }
+            prop_assert_eq!(
+                name(&other.0, &other.1) == name(&third.0, &third.1),
+                other == third
+            );
+        }
+    }
+}
