@@ -52,3 +52,18 @@ impl Failure {
         )
     }
 }
+
+impl From<Failure> for crate::mcp::Failure {
+    /// The same in the words that hold for every server.
+    fn from(failure: Failure) -> Self {
+        match failure {
+            Failure::TimedOut(timeout) => Self::TimedOut(timeout),
+            Failure::TooLarge(bytes) => Self::TooLarge(bytes),
+            Failure::Broken(why) => Self::Broken(why),
+            Failure::Elsewhere(_) => Self::Broken(failure.to_string()),
+            Failure::Unreachable(why) => Self::Unreachable(why),
+            Failure::Token(_) => Self::Unauthorised(failure.to_string()),
+            other => Self::Unreachable(other.to_string()),
+        }
+    }
+}

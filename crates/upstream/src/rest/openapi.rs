@@ -461,3 +461,6 @@ pub(super) fn category(path: &str) -> Option<String> {
     let mut parts = parts.filter(|part| !part.contains(['{', ':']) && !is_version(part));
     parts.next().map(kebab).filter(|name| !name.is_empty())
 }
+
+#[cfg(test)]
+mod tests;

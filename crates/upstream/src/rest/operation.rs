@@ -5,7 +5,7 @@ use std::sync::Arc;
 use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::{Map, Value};
-use toolcrib_core::Tool;
+use toolcrib_core::{Tool, schema};
 
 use super::parts::Parts;
 use super::security::Alternative;
@@ -223,5 +223,40 @@ impl Operation {
     /// The values that the description gives as examples, by argument.
     pub fn given(&self) -> &Map<String, Value> {
         &self.given
+    }
+
+    /// The tool as an MCP server would define it.
+    pub fn definition(&self) -> Value {
+        let mut definition = Map::new();
+        definition.insert("name".to_owned(), self.tool.id.tool().into());
+        if let Some(title) = &self.tool.title {
+            definition.insert("title".to_owned(), title.as_str().into());
+        }
+        definition.insert(
+            "description".to_owned(),
+            self.tool.description.as_str().into(),
+        );
+        definition.insert("inputSchema".to_owned(), (*self.tool.input_schema).clone());
+        Value::Object(definition)
+    }
+
+    /// Arguments for a call that fit the input schema: those of the description where they do, the
+    /// required rest made from the schema. `None` where nothing that fits is found.
+    pub fn example(&self) -> Option<Value> {
+        let mut schema = (*self.tool.input_schema).clone();
+        if let Value::Object(fields) = &mut schema {
+            let whole = Value::Array(vec![Value::Object(self.given.clone())]);
+            if let Some(Value::Object(properties)) = fields.get_mut("properties") {
+                for (argument, value) in &self.given {
+                    if let Some(Value::Object(part)) = properties.get_mut(argument) {
+                        part.insert("examples".to_owned(), Value::Array(vec![value.clone()]));
+                    }
+                }
+            }
+            if !self.given.is_empty() {
+                fields.insert("examples".to_owned(), whole);
+            }
+        }
+        schema::sample(&schema).or_else(|| schema::sample(&self.tool.input_schema))
     }
 }

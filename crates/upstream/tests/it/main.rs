@@ -14,6 +14,7 @@ mod remote;
 mod remote_faults;
 mod remote_oauth;
 mod remote_sse;
+mod rest;
 mod scripted;
 mod stdio;
 mod storm;

@@ -1,0 +1,129 @@
+//! How to get the next page, where an answer says so.
+
+use http::{HeaderMap, header};
+use serde_json::{Map, Value};
+use url::Url;
+
+use super::answer::Content;
+use super::operation::{Operation, Spot};
+
+/// Where APIs keep the cursor or the address of the next page.
+const PLACES: [&str; 16] = [
+    "/next",
+    "/next_cursor",
+    "/nextCursor",
+    "/next_page",
+    "/next_page_token",
+    "/nextPageToken",
+    "/next_page_url",
+    "/next_page_uri",
+    "/next_marker",
+    "/meta/next",
+    "/meta/next_cursor",
+    "/meta/next_page_url",
+    "/links/next",
+    "/paging/next",
+    "/response_metadata/next_cursor",
+    "/next_page/offset",
+];
+
+/// Names that parameters for a cursor have, best first.
+const CURSORS: [&str; 12] = [
+    "cursor",
+    "page_token",
+    "pageToken",
+    "next_token",
+    "starting_after",
+    "start_cursor",
+    "marker",
+    "next_marker",
+    "offset",
+    "after",
+    "next",
+    "page",
+];
+
+/// The arguments for the next page; `next` with what the API says where they are not known.
+pub(super) fn next(operation: &Operation, headers: &HeaderMap, content: &Content) -> Option<Value> {
+    if let Some(link) = linked(headers) {
+        return Some(of_address(operation, &link));
+    }
+    let Content::Json(value) = content else {
+        return None;
+    };
+    let found = PLACES.iter().find_map(|place| {
+        let value = value.pointer(place)?;
+        let said = value.as_str().is_some_and(|text| !text.is_empty()) || value.is_u64();
+        said.then_some(value)
+    });
+    if let Some(found) = found {
+        return match found.as_str() {
+            Some(text) if text.starts_with("http") || text.starts_with('/') => {
+                Some(of_address(operation, text))
+            }
+            _ => Some(of_cursor(operation, found)),
+        };
+    }
+    last_of(operation, value)
+}
+
+/// `{has_more: true, data: […]}`: the next page starts after the last one.
+fn last_of(operation: &Operation, value: &Value) -> Option<Value> {
+    if value.get("has_more") != Some(&Value::Bool(true)) {
+        return None;
+    }
+    let input = query(operation, "starting_after")?;
+    let last = value.get("data")?.as_array()?.last()?.get("id")?;
+    Some(Value::Object(Map::from_iter([(
+        input.to_owned(),
+        last.clone(),
+    )])))
+}
+
+fn query<'a>(operation: &'a Operation, name: &str) -> Option<&'a str> {
+    let inputs = operation.inputs.iter();
+    let mut here = inputs.filter(|i| matches!(i.spot, Spot::Query | Spot::Body) && i.name == name);
+    here.next().map(|input| input.argument.as_str())
+}
+
+fn of_cursor(operation: &Operation, cursor: &Value) -> Value {
+    let known = CURSORS.iter().find_map(|name| query(operation, name));
+    Value::Object(Map::from_iter([(
+        known.unwrap_or("next").to_owned(),
+        cursor.clone(),
+    )]))
+}
+
+/// The parameters of the address that the operation knows.
+fn of_address(operation: &Operation, address: &str) -> Value {
+    let base = Url::parse("https://next.invalid/").ok();
+    let url = base.and_then(|base| base.join(address).ok());
+    let pairs = url
+        .iter()
+        .flat_map(|url| url.query_pairs().into_owned().collect::<Vec<_>>());
+    let known: Map<String, Value> = pairs
+        .filter_map(|(name, value)| Some((query(operation, &name)?.to_owned(), value.into())))
+        .collect();
+    if known.is_empty() {
+        return Value::Object(Map::from_iter([("next".to_owned(), address.into())]));
+    }
+    Value::Object(known)
+}
+
+/// The address in `Link: <…>; rel="next"`.
+fn linked(headers: &HeaderMap) -> Option<String> {
+    let links = headers.get_all(header::LINK).iter();
+    let links = links.filter_map(|value| value.to_str().ok());
+    for link in links.flat_map(|links| links.split(',')) {
+        let (address, parameters) = link.split_once(';')?;
+        let rel = parameters
+            .split(';')
+            .map(str::trim)
+            .find_map(|p| p.strip_prefix("rel="));
+        if rel.map(|rel| rel.trim_matches('"')) == Some("next") {
+            let address = address.trim().strip_prefix('<')?.strip_suffix('>')?;
+            return Some(address.to_owned());
+        }
+    }
+    None
+}

@@ -1,0 +1,228 @@
+use serde_json::json;
+
+use super::super::adapter::Api;
+use super::super::library::Place;
+use super::*;
+
+fn api(paths: &Value) -> Api {
+    let text = json!({"openapi": "3.0.0", "info": {}, "servers": [{"url": "https://api.example.com/v1"}], "paths": paths});
+    Api::read(
+        "demo",
+        Place::File("/work/project/api.json".into()),
+        &text.to_string(),
+    )
+    .unwrap()
+}
+
+/// The request for the only operation of `paths` as text: method, address, headers but `accept`,
+/// body.
+fn sent(paths: &Value, arguments: &Value) -> Result<String, Failure> {
+    let api = api(paths);
+    let operation = &api.operations[0];
+    let base = Url::parse("https://api.example.com/v1").unwrap();
+    let request = build(operation, &base, arguments.as_object().unwrap())?;
+    let mut lines = vec![format!("{} {}", request.method, request.url)];
+    for (name, value) in request
+        .headers
+        .iter()
+        .filter(|(name, _)| *name != header::ACCEPT)
+    {
+        lines.push(format!(
+            "{name}: {}",
+            String::from_utf8_lossy(value.as_bytes())
+        ));
+    }
+    if let Some(body) = request.body {
+        lines.push(format!("\n{}", String::from_utf8_lossy(&body)));
+    }
+    Ok(lines.join("\n"))
+}
+
+fn parameter(name: &str, spot: &str, more: &Value) -> Value {
+    let mut parameter = json!({"name": name, "in": spot, "schema": {}});
+    parameter
+        .as_object_mut()
+        .unwrap()
+        .extend(more.as_object().unwrap().clone());
+    parameter
+}
+
+fn body(media: &str, schema: &Value) -> Value {
+    json!({"/x": {"post": {"requestBody": {"required": true, "content": {media: {"schema": schema}}}}}})
+}
+
+#[test]
+fn values_go_where_they_belong() {
+    let paths = json!({"/users/{id}/x": {"post": {
+        "parameters": [
+            parameter("id", "path", &json!({})), parameter("q", "query", &json!({})),
+            parameter("f", "query", &json!({"style": "deepObject", "explode": true})),
+            parameter("X-H", "header", &json!({})), parameter("c", "cookie", &json!({})),
+        ],
+        "requestBody": {"content": {"application/json": {"schema": {"type": "object", "properties": {"id": {}, "n": {}}}}}},
+    }}});
+    let arguments = json!({"id": "a/b", "q": ["1", "2"], "f": {"a": {"b": 1}}, "X-H": "h", "c": "x;y", "body_id": 7, "n": null});
+    assert_eq!(
+        sent(&paths, &arguments).unwrap(),
+        "POST https://api.example.com/v1/users/a%2Fb/x?q=1&q=2&f[a][b]=1\nx-h: h\ncookie: c=x%3By\ncontent-type: application/json\n\n{\"id\":7}"
+    );
+}
+
+#[test]
+fn arguments_cannot_steer_a_request_elsewhere() {
+    let paths = json!({"/files/{name}/y": {"get": {"parameters": [
+        parameter("name", "path", &json!({})), parameter("X-H", "header", &json!({})),
+    ]}}});
+    for name in ["..", ".", "", "%2e%2e", "%2E."] {
+        let outcome = sent(&paths, &json!({"name": name}));
+        match outcome {
+            Err(Failure::Arguments(_)) => {}
+            Ok(text) => assert!(text.contains("/v1/files/%25"), "{name}: {text}"),
+            Err(other) => panic!("{name}: {other:?}"),
+        }
+    }
+    let table = [
+        (
+            "../../admin",
+            "https://api.example.com/v1/files/..%2F..%2Fadmin/y",
+        ),
+        (
+            "a?b=c#d",
+            "https://api.example.com/v1/files/a%3Fb%3Dc%23d/y",
+        ),
+        (
+            "@evil.com",
+            "https://api.example.com/v1/files/%40evil.com/y",
+        ),
+        ("\\..\\x", "https://api.example.com/v1/files/%5C..%5Cx/y"),
+        (
+            "a\r\nHost: evil",
+            "https://api.example.com/v1/files/a%0D%0AHost%3A%20evil/y",
+        ),
+        ("ﬁle", "https://api.example.com/v1/files/%EF%AC%81le/y"),
+    ];
+    for (name, expected) in table {
+        assert_eq!(
+            sent(&paths, &json!({"name": name})).unwrap(),
+            format!("GET {expected}")
+        );
+    }
+    let split = sent(
+        &paths,
+        &json!({"name": "a", "X-H": "x\r\nAuthorization: evil"}),
+    );
+    assert!(matches!(split, Err(Failure::Arguments(_))));
+    let unknown = sent(&paths, &json!({"name": "a", "other": 1}));
+    assert!(matches!(unknown, Err(Failure::Arguments(_))));
+    assert!(matches!(
+        sent(&paths, &json!({})),
+        Err(Failure::Arguments(_))
+    ));
+}
+
+#[test]
+fn headers_of_the_protocol_are_no_arguments() {
+    let headers = [
+        "Host",
+        "Authorization",
+        "Content-Length",
+        "Transfer-Encoding",
+        "Cookie",
+        "Connection",
+    ];
+    let parameters: Vec<Value> = headers
+        .iter()
+        .map(|name| parameter(name, "header", &json!({})))
+        .collect();
+    let paths = json!({"/x": {"get": {"parameters": parameters}}});
+    assert!(api(&paths).operations[0].inputs.is_empty());
+}
+
+#[test]
+fn forms_have_nested_brackets() {
+    let schema =
+        json!({"type": "object", "properties": {"items": {}, "metadata": {}, "tags": {}, "n": {}}});
+    let arguments = json!({"n": 1, "items": [{"price": "p"}], "metadata": {"a": {"b": true}}, "tags": ["x", "y&z"]});
+    let text = sent(
+        &body("application/x-www-form-urlencoded", &schema),
+        &arguments,
+    )
+    .unwrap();
+    assert!(
+        text.ends_with("\n\nitems[0][price]=p&metadata[a][b]=true&tags=x&tags=y%26z&n=1"),
+        "{text}"
+    );
+    let deep = json!({"/x": {"post": {"requestBody": {"content": {"application/x-www-form-urlencoded": {
+        "schema": {"type": "object", "properties": {"expand": {}}},
+        "encoding": {"expand": {"style": "deepObject", "explode": true}}}}}}}});
+    let text = sent(&deep, &json!({"expand": ["a", "b"]})).unwrap();
+    assert!(text.ends_with("\n\nexpand[0]=a&expand[1]=b"), "{text}");
+}
+
+#[test]
+fn multipart_carries_files_and_fields() {
+    let schema = json!({"type": "object", "properties": {
+        "file": {"type": "string", "format": "binary"}, "note": {"type": "string"}, "o": {"type": "object"}}});
+    let paths = body("multipart/form-data", &schema);
+    let arguments = json!({"file": "aGVsbG8=", "note": "a\"b\r\n--x", "o": {"k": 1}});
+    let text = sent(&paths, &arguments).unwrap();
+    assert!(text.contains("Content-Disposition: form-data; name=\"file\"; filename=\"file\"\r\nContent-Type: application/octet-stream\r\n\r\nhello\r\n"), "{text}");
+    assert!(
+        text.contains("name=\"note\"\r\n\r\na\"b\r\n--x\r\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("name=\"o\"\r\nContent-Type: application/json\r\n\r\n{\"k\":1}\r\n"),
+        "{text}"
+    );
+    assert_eq!(text, sent(&paths, &arguments).unwrap());
+    let wrong = sent(&paths, &json!({"file": "not base64!"}));
+    assert!(matches!(wrong, Err(Failure::Arguments(_))));
+}
+
+#[test]
+fn other_bodies_are_one_argument() {
+    let text = sent(
+        &body("text/plain", &json!({"type": "string"})),
+        &json!({"body": "hi"}),
+    )
+    .unwrap();
+    assert!(text.ends_with("content-type: text/plain\n\nhi"), "{text}");
+    let bytes = sent(
+        &body("application/octet-stream", &json!({})),
+        &json!({"body": "data:x/y;base64,aGk="}),
+    )
+    .unwrap();
+    assert!(bytes.ends_with("\n\nhi"), "{bytes}");
+    let list = sent(
+        &body("application/json", &json!({"type": "array"})),
+        &json!({"body": [1]}),
+    )
+    .unwrap();
+    assert!(list.ends_with("\n\n[1]"), "{list}");
+    let open = json!({"type": "object", "properties": {"a": {}}, "additionalProperties": true});
+    let text = sent(&body("application/json", &open), &json!({"a": 1, "z": 2})).unwrap();
+    assert!(text.ends_with("{\"a\":1,\"z\":2}"), "{text}");
+    let empty = sent(&body("application/json", &open), &json!({})).unwrap();
+    assert!(empty.ends_with("\n\n{}"), "{empty}");
+}
+
+#[test]
+fn defaults_fill_what_the_path_needs() {
+    let paths = json!({"/{version}/x": {"get": {"parameters": [
+        {"name": "version", "in": "path", "required": true, "schema": {"type": "string", "enum": ["2024"]}}]}}});
+    assert_eq!(
+        sent(&paths, &json!({})).unwrap(),
+        "GET https://api.example.com/v1/2024/x"
+    );
+}
+
+#[test]
+fn requests_are_bounded() {
+    let paths = json!({"/x": {"get": {"parameters": [parameter("q", "query", &json!({}))]}}});
+    let long = sent(&paths, &json!({"q": "x".repeat(ADAPTER_ADDRESS_BYTES_MAX)}));
+    assert!(matches!(long, Err(Failure::Arguments(_))));
+    let large = json!({"body": "x".repeat(ADAPTER_REQUEST_BYTES_MAX + 1)});
+    let large = sent(&body("text/plain", &json!({"type": "string"})), &large);
+    assert!(matches!(large, Err(Failure::Arguments(_))));
+}
