@@ -1,5 +1,6 @@
 //! A driver of our client for the public conformance suite: connects to the server that its last
-//! argument names, lists its tools and calls each of them. Whoever is asked to log in agrees.
+//! argument names (over the older transport where its path ends with `/sse`), lists its tools and calls
+//! each of them. Whoever is asked to log in agrees.
 
 mod agreeable;
 
@@ -42,7 +43,14 @@ async fn drive() -> anyhow::Result<()> {
     let context = std::env::var("MCP_CONFORMANCE_CONTEXT").unwrap_or_default();
     let context: Value = serde_json::from_str(&context).unwrap_or_default();
     let authorisation = Arc::new(Agreeable::new(&url, &context));
-    let mut endpoint = Endpoint::new("conformance", Way::Http(Address { url, authorisation }));
+    let older = url.path().ends_with("/sse");
+    let address = Address { url, authorisation };
+    let way = if older {
+        Way::Sse(address)
+    } else {
+        Way::Http(address)
+    };
+    let mut endpoint = Endpoint::new("conformance", way);
     endpoint.start_timeout = Duration::from_secs(20);
     let person: Arc<dyn Client> = Arc::new(Person);
     let tasks = TaskTracker::new();
