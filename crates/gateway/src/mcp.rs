@@ -8,6 +8,7 @@
 
 pub mod bridge;
 pub mod client;
+pub mod discovery;
 pub mod fields;
 pub mod full;
 pub mod gate;

@@ -1,0 +1,298 @@
+//! The profile `discovery`: five tools to find, look at and run every other.
+//!
+//! It reads what the five are called with, asks the engine, and tells the answer; what the texts look
+//! like and cost is settled in [`toolcrib_core::discovery`].
+
+pub mod input;
+mod told;
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::sync::broadcast;
+use toolcrib_core::discovery::details::{self, Standing};
+use toolcrib_core::discovery::{definitions, listing, search};
+use toolcrib_core::policy::{Caller, Visibility, visible};
+use toolcrib_core::rpc::{self, Fault};
+
+use self::input::{Bad, Input};
+use super::fields::{Fields, raw};
+use super::service::{Outcome, not_offered};
+use super::surface::{Change, Context, Description, Surface};
+use crate::engine::Engine;
+use crate::engine::answer::{self, Reply};
+use crate::engine::ask::{Execution, Listing, Search};
+use crate::engine::error::Error;
+
+/// The five tools over an engine.
+pub struct Discovery {
+    engine: Arc<Engine>,
+    changes: broadcast::Sender<Change>,
+}
+
+/// Why one of the five tools gave no answer.
+enum Refusal {
+    Bad(Bad),
+    Engine(Box<Error>),
+}
+
+impl From<Bad> for Refusal {
+    fn from(bad: Bad) -> Self {
+        Self::Bad(bad)
+    }
+}
+
+impl From<Box<Error>> for Refusal {
+    fn from(error: Box<Error>) -> Self {
+        Self::Engine(error)
+    }
+}
+
+impl Discovery {
+    /// The five tools over an engine.
+    pub fn new(engine: Arc<Engine>) -> Arc<Self> {
+        let changes = broadcast::channel(1).0;
+        Arc::new(Self { engine, changes })
+    }
+
+    /// The definitions, with a line on what this caller can find.
+    fn tools(&self, caller: &Caller) -> Vec<Value> {
+        let snapshot = self.engine.snapshot();
+        let mut subjects = Vec::new();
+        let (mut servers, mut tools) = (0, 0);
+        for rack in snapshot.racks() {
+            let before = tools;
+            for entry in rack.entries() {
+                if visible(caller, &entry.subject()) == Visibility::Shown {
+                    tools += 1;
+                    let domain = entry.tool.domains.first();
+                    subjects.push(domain.map_or(entry.tool.id.server(), String::as_str));
+                }
+            }
+            servers += usize::from(tools > before);
+        }
+        let digest = definitions::digest(servers, tools, subjects.into_iter());
+        definitions::definitions(&digest)
+    }
+
+    async fn call(&self, params: Option<&RawValue>, context: &Context) -> Outcome {
+        let fields = params.and_then(Fields::of);
+        let name = fields.as_ref().and_then(|fields| fields.text("name"));
+        let Some(name) = name else {
+            return Err(Fault::new(
+                rpc::INVALID_PARAMS,
+                "`name` must be the name of a tool",
+            ));
+        };
+        let arguments = fields.as_ref().and_then(|fields| fields.get("arguments"));
+        let answer = match name.as_str() {
+            "list_mcp_servers" => self.list_servers(arguments, context).await,
+            "search_tools" => self.search(arguments, context).await,
+            "list_tools" => self.list_tools(arguments, context).await,
+            "get_tool_details" => self.details(arguments, context).await,
+            "execute_tool" => self.execute(arguments, context).await,
+            other => {
+                let code = if context.revision.is_stateless() {
+                    rpc::INVALID_PARAMS
+                } else {
+                    rpc::METHOD_NOT_FOUND
+                };
+                let shown: String = other.chars().take(128).collect();
+                let known = definitions::NAMES.join(", ");
+                return Err(Fault::new(
+                    code,
+                    format!("Tool not found: {shown}; the tools are {known}"),
+                ));
+            }
+        };
+        match answer {
+            Ok(result) => Ok(result),
+            Err(Refusal::Engine(error)) => Ok(told::failure(&error)),
+            Err(Refusal::Bad(bad)) if context.revision.tells_bad_arguments_in_results() => {
+                Ok(told::bad(&bad))
+            }
+            Err(Refusal::Bad(bad)) => Err(Fault {
+                data: Some(raw(&json!({"field": bad.field}))),
+                ..Fault::new(rpc::INVALID_PARAMS, bad.message)
+            }),
+        }
+    }
+
+    async fn list_servers(
+        &self,
+        arguments: Option<&RawValue>,
+        context: &Context,
+    ) -> Result<Box<RawValue>, Refusal> {
+        let input = Input::read(arguments, &["cursor"])?;
+        let cursor = input.text("cursor")?;
+        let servers = self.engine.list_servers(&context.caller).await?;
+        let rows = servers.servers.iter().map(|row| listing::ServerRow {
+            name: row.name.clone(),
+            description: row.description.clone(),
+            tool_count: row.tool_count,
+            enabled_count: row.enabled_count,
+            status: status(row),
+        });
+        let page = listing::servers(rows.collect(), servers.pending_servers, cursor.as_deref());
+        Ok(told::text(&page.map_err(cursor_problem)?))
+    }
+
+    async fn search(
+        &self,
+        arguments: Option<&RawValue>,
+        context: &Context,
+    ) -> Result<Box<RawValue>, Refusal> {
+        let input = Input::read(arguments, &["query", "server", "limit", "pattern"])?;
+        let limit = input.limit()?;
+        let wish = Search {
+            query: input.required("query")?,
+            server: input.text("server")?,
+            pattern: input.text("pattern")?,
+            limit,
+            ..Search::default()
+        };
+        let found = self.engine.search_tools(&context.caller, wish).await?;
+        let hits = found.hits.iter().map(|hit| search::Hit {
+            tool: &hit.entry.tool,
+            relevance: hit.relevance,
+        });
+        let answer = search::answer(&search::Found {
+            hits: hits.collect(),
+            total: found.total,
+            pending_servers: found.pending_servers,
+            limited: limit.is_some(),
+        });
+        Ok(told::text(&answer))
+    }
+
+    async fn list_tools(
+        &self,
+        arguments: Option<&RawValue>,
+        context: &Context,
+    ) -> Result<Box<RawValue>, Refusal> {
+        let input = Input::read(
+            arguments,
+            &["server", "includeDisabled", "cursor", "pattern"],
+        )?;
+        let cursor = input.text("cursor")?;
+        let wish = Listing {
+            server: input.required("server")?,
+            include_disabled: input.flag("includeDisabled")?,
+            pattern: input.text("pattern")?,
+            ..Listing::default()
+        };
+        let page = self.engine.list_tools(&context.caller, wish).await?;
+        let tools: Vec<_> = page.tools.iter().map(|entry| &*entry.tool).collect();
+        let text = listing::tools(&page.server, &tools, cursor.as_deref());
+        Ok(told::text(&text.map_err(cursor_problem)?))
+    }
+
+    async fn details(
+        &self,
+        arguments: Option<&RawValue>,
+        context: &Context,
+    ) -> Result<Box<RawValue>, Refusal> {
+        let input = Input::read(arguments, &["server", "tool", "full"])?;
+        let (server, tool) = (input.required("server")?, input.required("tool")?);
+        let full = input.flag("full")?;
+        let found = self
+            .engine
+            .tool_details(&context.caller, &server, &tool)
+            .await?;
+        let standing = Standing {
+            disabled: found.visibility == Visibility::Disabled,
+            needs: Vec::new(),
+        };
+        let tool = &found.entry.tool;
+        Ok(told::text(&if full {
+            details::verbatim(tool, &standing)
+        } else {
+            details::details(tool, &standing)
+        }))
+    }
+
+    async fn execute(
+        &self,
+        arguments: Option<&RawValue>,
+        context: &Context,
+    ) -> Result<Box<RawValue>, Refusal> {
+        let input = Input::read(arguments, &["server", "tool", "arguments", "options"])?;
+        let (server, tool) = (input.required("server")?, input.required("tool")?);
+        let options = input.options()?;
+        // The tool's own arguments go on as they were written.
+        let given = arguments.and_then(Fields::of);
+        let given = given.as_ref().and_then(|fields| fields.get("arguments"));
+        let given = given.filter(|given| given.get() != "null");
+        if given.is_some_and(|given| !given.get().trim_start().starts_with('{')) {
+            return Err(Bad::new("arguments", "must be an object").into());
+        }
+        let given = given.map_or_else(|| raw(&json!({})), ToOwned::to_owned);
+        let execution = Execution {
+            options,
+            session: context.session.as_deref().map(str::to_owned),
+            cancel: context.cancel.clone(),
+            trace: context.trace.parent.clone(),
+            ..Execution::new(&*server, &*tool, given)
+        };
+        let reply = self.engine.execute(&context.caller, execution).await?;
+        Ok(told_reply(&reply, &server, &tool))
+    }
+}
+
+fn told_reply(reply: &Reply, server: &str, tool: &str) -> Box<RawValue> {
+    let id = reply.entry.as_ref().map(|entry| &entry.tool.id);
+    let server = id.map_or(server, |id| id.server());
+    let tool = id.map_or(tool, |id| id.tool());
+    match &reply.outcome {
+        answer::Outcome::Answered(answered) => told::answered(answered, server, tool),
+        answer::Outcome::Rehearsed(steps) => {
+            let checks = json!({"dry_run": true, "checks": steps});
+            told::text(&json!({"success": true, "result": checks}).to_string())
+        }
+    }
+}
+
+fn cursor_problem(bad: listing::BadCursor) -> Bad {
+    Bad {
+        field: "cursor".to_owned(),
+        message: format!("{bad}."),
+    }
+}
+
+/// How things stand with a server, in one word.
+fn status(row: &answer::ServerRow) -> String {
+    if !row.enabled {
+        return "disabled".to_owned();
+    }
+    let health = json!(row.standing.health);
+    health.as_str().unwrap_or("disconnected").to_owned()
+}
+
+impl Surface for Discovery {
+    fn describe<'a>(&'a self, _context: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
+        let mut capabilities = Map::new();
+        capabilities.insert("tools".into(), json!({}));
+        Box::pin(async move { Ok(Description::own(capabilities, None)) })
+    }
+
+    fn handle<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move {
+            match method {
+                "tools/list" => Ok(raw(&json!({"tools": self.tools(&context.caller)}))),
+                "tools/call" => self.call(params, context).await,
+                other => Err(not_offered(other)),
+            }
+        })
+    }
+
+    fn changes(&self, _caller: &Caller) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+}

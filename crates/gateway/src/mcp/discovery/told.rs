@@ -1,0 +1,247 @@
+//! Outcomes as results that a model can read and act on.
+
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use toolcrib_core::Code;
+use toolcrib_core::content::Content;
+use toolcrib_core::schema::signature;
+
+use super::input::Bad;
+use crate::engine::answer::Answered;
+use crate::engine::error::Error;
+use crate::mcp::fields::raw;
+
+/// A result of one text.
+pub(super) fn text(text: &str) -> Box<RawValue> {
+    raw(&json!({"content": [{"type": "text", "text": text}]}))
+}
+
+/// A failed result with what is known about the failure.
+fn failed(error: &Value, blocks: Vec<Value>) -> Box<RawValue> {
+    let told = json!({"success": false, "error": error}).to_string();
+    let first = json!({"type": "text", "text": told});
+    let content: Vec<Value> = std::iter::once(first).chain(blocks).collect();
+    raw(&json!({"content": content, "isError": true}))
+}
+
+/// Wrong parameters of one of the five tools.
+pub(super) fn bad(bad: &Bad) -> Box<RawValue> {
+    let error = json!({"code": Code::ValidationError, "message": bad.message, "field": bad.field});
+    failed(&error, Vec::new())
+}
+
+/// What the engine refused or could not do.
+pub(super) fn failure(error: &Error) -> Box<RawValue> {
+    let mut told = Map::new();
+    let mut tell = |name: &str, value: Value| {
+        let empty = match &value {
+            Value::Null => true,
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        if !empty {
+            told.insert(name.to_owned(), value);
+        }
+    };
+    let more = &error.more;
+    tell("code", json!(error.code));
+    tell("message", json!(error.message));
+    tell("server", json!(error.server));
+    tell("tool", json!(error.tool));
+    tell("suggestion", json!(error.suggestion));
+    let nearest = more.nearest.iter().map(|entry| {
+        let id = &entry.tool.id;
+        json!({
+            "server": id.server(),
+            "tool": id.tool(),
+            "signature": signature(id.tool(), &entry.tool.input_schema),
+        })
+    });
+    tell("nearest", nearest.collect());
+    if let Some(available) = &more.available {
+        tell("available", json!(available.names));
+        tell("total", json!(available.total));
+    }
+    tell("risk", json!(more.risk));
+    if more.problems.len() > 1 {
+        tell("problems", json!(more.problems));
+    }
+    if let Some(violations) = &more.violations {
+        tell("violations", json!(violations.listed));
+        if violations.total > violations.listed.len() {
+            tell("violations_total", json!(violations.total));
+        }
+    }
+    tell("challenge", json!(more.challenge));
+    tell("retry_after_ms", json!(more.retry_after_ms));
+    tell("earlier", json!(more.earlier));
+    tell("checks", json!(more.steps));
+    tell("request_id", json!(error.request_id));
+    failed(&Value::Object(told), Vec::new())
+}
+
+/// What a tool answered. A result that asks for more input passes as it is.
+pub(super) fn answered(answered: &Answered, server: &str, tool: &str) -> Box<RawValue> {
+    let value: Value = serde_json::from_str(answered.result.get()).unwrap_or_default();
+    if value["resultType"] == "input_required" {
+        return answered.result.clone();
+    }
+    let content = Content::read(value);
+    if answered.is_error {
+        let message = match &content.result {
+            Value::String(text) => text.clone(),
+            Value::Null => "the tool gave no reason".to_owned(),
+            other => other.to_string(),
+        };
+        let error = json!({
+            "code": Code::ToolExecutionError,
+            "message": message,
+            "server": server,
+            "tool": tool,
+        });
+        return failed(&error, content.blocks);
+    }
+    let mut told = json!({"success": true, "result": content.result});
+    if let Some(rest) = &answered.rest {
+        told["page"] = json!(rest.page);
+        told["left"] = json!(rest.left);
+    }
+    if answered.replayed {
+        told["replayed"] = json!(true);
+    }
+    let first = json!({"type": "text", "text": told.to_string()});
+    let all: Vec<Value> = std::iter::once(first).chain(content.blocks).collect();
+    let mut result = content.rest;
+    result.shift_remove("resultType");
+    result.insert("content".into(), Value::Array(all));
+    raw(&Value::Object(result))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::answer::Rest;
+    use crate::engine::error::Names;
+
+    fn told(result: &RawValue) -> (Value, Value) {
+        let result: Value = serde_json::from_str(result.get()).unwrap();
+        let text = serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap();
+        (result, text)
+    }
+
+    fn answer(result: &Value, is_error: bool, rest: Option<Rest>) -> Answered {
+        Answered {
+            result: raw(result),
+            is_error,
+            replayed: false,
+            rest,
+        }
+    }
+
+    #[test]
+    fn a_success_has_the_documented_shape_and_keeps_other_content() {
+        let image = json!({"type": "image", "data": "AAAA", "mimeType": "image/png"});
+        let result =
+            json!({"content": [{"type": "text", "text": "{\"n\":1}"}, image], "_meta": {"a": 1}});
+        let given = answered(&answer(&result, false, None), "s", "t");
+        let (result, text) = told(&given);
+        assert_eq!(text, json!({"success": true, "result": {"n": 1}}));
+        assert_eq!(
+            (&result["content"][1], &result["_meta"]["a"]),
+            (&image, &json!(1))
+        );
+        assert_eq!(result.get("isError"), None);
+        assert!(
+            !result["content"][0]["text"]
+                .as_str()
+                .unwrap()
+                .contains('\n')
+        );
+    }
+
+    #[test]
+    fn a_cut_result_says_how_to_read_on() {
+        let rest = Rest {
+            page: "ab.3".into(),
+            left: "9 of 12 parts".into(),
+        };
+        let given = answered(
+            &answer(&json!({"content": []}), false, Some(rest)),
+            "s",
+            "t",
+        );
+        let (_, text) = told(&given);
+        assert_eq!(
+            text,
+            json!({"success": true, "result": null, "page": "ab.3", "left": "9 of 12 parts"})
+        );
+    }
+
+    #[test]
+    fn a_failed_tool_is_an_error_with_server_and_tool() {
+        let result = json!({"content": [{"type": "text", "text": "rate limit"}], "isError": true});
+        let (result, text) = told(&answered(
+            &answer(&result, true, None),
+            "github",
+            "create_issue",
+        ));
+        assert_eq!(result["isError"], true);
+        assert_eq!(
+            text,
+            json!({"success": false, "error": {"code": "TOOL_EXECUTION_ERROR", "message": "rate limit",
+                "server": "github", "tool": "create_issue"}})
+        );
+        let (_, text) = told(&answered(
+            &answer(&json!({"content": []}), true, None),
+            "s",
+            "t",
+        ));
+        assert_eq!(text["error"]["message"], "the tool gave no reason");
+    }
+
+    #[test]
+    fn a_question_back_passes_as_it_is() {
+        let asks =
+            json!({"resultType": "input_required", "inputRequests": {}, "requestState": "x"});
+        let given = answered(&answer(&asks, false, None), "s", "t");
+        assert_eq!(given.get(), raw(&asks).get());
+    }
+
+    #[test]
+    fn a_failure_tells_what_is_known_and_nothing_empty() {
+        let plain = Error::new(Code::ToolDisabled, "Tool x is disabled.").of_tool("s", "x");
+        let (result, text) = told(&failure(&plain));
+        assert_eq!(result["isError"], true);
+        assert_eq!(
+            text,
+            json!({"success": false, "error": {"code": "TOOL_DISABLED", "message": "Tool x is disabled.", "server": "s", "tool": "x"}})
+        );
+        let mut missing = Error::new(Code::ServerNotFound, "There is no server x.").suggest("Look");
+        missing.more.available = Some(Names {
+            names: vec!["a".into()],
+            total: 7,
+        });
+        missing.more.retry_after_ms = Some(5);
+        let (_, text) = told(&failure(&missing));
+        let error = &text["error"];
+        assert_eq!(
+            (
+                &error["available"],
+                &error["total"],
+                &error["suggestion"],
+                &error["retry_after_ms"]
+            ),
+            (&json!(["a"]), &json!(7), &json!("Look"), &json!(5))
+        );
+    }
+
+    #[test]
+    fn wrong_parameters_name_their_field() {
+        let (result, text) = told(&bad(&Bad::new("query", "is required")));
+        assert_eq!(result["isError"], true);
+        assert_eq!(
+            text["error"],
+            json!({"code": "VALIDATION_ERROR", "message": "`query` is required.", "field": "query"})
+        );
+    }
+}
