@@ -18,6 +18,7 @@ use toolcrib_core::policy::{Caller, Visibility, visible};
 use toolcrib_core::rpc::{self, Fault};
 
 use self::input::{Bad, Input};
+use super::bridge;
 use super::fields::{Fields, raw};
 use super::service::{Outcome, not_offered};
 use super::surface::{Change, Context, Description, Surface};
@@ -228,13 +229,9 @@ impl Discovery {
         if given.is_some_and(|given| !given.get().trim_start().starts_with('{')) {
             return Err(Bad::new("arguments", "must be an object").into());
         }
-        let given = given.map_or_else(|| raw(&json!({})), ToOwned::to_owned);
         let execution = Execution {
             options,
-            session: context.session.as_deref().map(str::to_owned),
-            cancel: context.cancel.clone(),
-            trace: context.trace.parent.clone(),
-            ..Execution::new(&*server, &*tool, given)
+            ..bridge::execution(&server, &tool, given, context)
         };
         let reply = self.engine.execute(&context.caller, execution).await?;
         Ok(told_reply(&reply, &server, &tool))
