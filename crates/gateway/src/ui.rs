@@ -6,6 +6,7 @@
 //! reader that closes the pipe early ends the output, not the program.
 
 pub mod line;
+pub mod progress;
 pub mod table;
 
 use std::io::{self, Write};
@@ -14,6 +15,7 @@ use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 
 pub use line::{Line, Tone};
+pub use progress::Progress;
 pub use table::Table;
 
 use crate::failure::Failure;

@@ -1,5 +1,7 @@
 //! `toolcrib cache`: the lists that are kept on disk, shown, cleared and filled.
 
+mod warm;
+
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use toolcrib_core::{Code, nearest};
@@ -9,6 +11,8 @@ use super::{Context, now_ms};
 use crate::failure::Failure;
 use crate::known;
 use crate::ui::Table;
+
+pub(super) use warm::connections;
 
 /// Show, fill and clear the lists of tools that are kept on disk
 #[derive(Debug, Args)]
@@ -21,6 +25,15 @@ pub struct Cache {
 enum Command {
     /// Show what is kept, and how old it is
     Show,
+    /// Ask servers for their tools and keep them, so that a search needs no connection
+    Warm {
+        /// The servers; all that are switched on unless given
+        #[arg(value_name = "SERVER")]
+        servers: Vec<String>,
+        /// Ask them even if what is kept is fresh
+        #[arg(long)]
+        fresh: bool,
+    },
     /// Forget the tools of a server, or everything
     Clear {
         /// The server; everything unless given
@@ -35,6 +48,7 @@ impl Cache {
         let lists = known::kept_lists(&config, &context.surroundings);
         match self.command {
             Command::Show => show(context, &lists),
+            Command::Warm { servers, fresh } => warm::run(context, config, &servers, fresh),
             Command::Clear { server } => clear(context, &lists, server.as_deref()),
         }
     }

@@ -1,6 +1,7 @@
 //! `toolcrib registry`: the public registry searched, an entry shown, an entry added.
 
 mod add;
+mod find;
 mod show;
 
 use std::sync::Arc;
@@ -39,6 +40,14 @@ enum Command {
         /// Most servers to show
         #[arg(long, value_name = "N", default_value_t = 30)]
         limit: usize,
+        /// Ask the servers that need nothing of you which tools they have
+        #[arg(long)]
+        tools: bool,
+    },
+    /// Find servers that may have a capability, configured ones first
+    Find {
+        /// The name of a server or a tool, or both with a dot between them
+        capability: String,
     },
     /// Show what a server is, how it can be run and what it needs
     Show {
@@ -55,7 +64,11 @@ impl Registry {
         let config = context.loader().config()?;
         let market = Market::open(context, &config, !self.fresh)?;
         match self.command {
-            Command::Search { query, limit } => search(context, &market, &query, limit),
+            Command::Search { query, tools, .. } if tools => {
+                find::tools(context, config, market, &query)
+            }
+            Command::Search { query, limit, .. } => search(context, &market, &query, limit),
+            Command::Find { capability } => find::run(context, config, market, &capability),
             Command::Show { name } => {
                 let (entry, versions) = market.entry(&name, None)?;
                 show::show(context, &entry, &versions);

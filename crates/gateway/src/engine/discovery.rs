@@ -4,7 +4,6 @@
 //! servers at once, and none that fails holds up the others. What it needs of connections is a
 //! [`Lister`]; it knows no transport.
 
-mod credentials;
 mod error;
 mod event;
 mod limiter;
@@ -28,9 +27,8 @@ use toolcrib_config::model::Server;
 use toolcrib_core::limits::DISCOVERY_ATTEMPT_MS_DEFAULT;
 use toolcrib_core::retry::Attempts;
 use toolcrib_store::cache::{Cached, ListCache};
-use toolcrib_upstream::mcp::Failure;
+use toolcrib_upstream::mcp::{CallError, Failure};
 
-pub use credentials::with_token_of_environment;
 pub use error::DiscoveryError;
 pub use event::{Event, Listener};
 pub use limiter::{RateLimiter, Refused};
@@ -63,7 +61,6 @@ pub struct Listing {
     pub warnings: Vec<String>,
 }
 
-type Lookup = Arc<dyn Fn(&str) -> Option<String> + Send + Sync>;
 type Clock = Arc<dyn Fn() -> i64 + Send + Sync>;
 type Random = Arc<dyn Fn() -> f64 + Send + Sync>;
 
@@ -77,7 +74,6 @@ pub struct DiscoveryService {
     configured: Arc<ArcSwap<Vec<Server>>>,
     refreshing: Arc<Mutex<HashSet<String>>>,
     auth_headers: Option<Arc<AuthHeaders>>,
-    environment: Lookup,
     clock: Clock,
     random: Random,
     listener: Listener,
@@ -96,7 +92,6 @@ impl DiscoveryService {
             configured: Arc::default(),
             refreshing: Arc::default(),
             auth_headers: None,
-            environment: Arc::new(|_| None),
             clock: Arc::new(|| jiff::Timestamp::now().as_millisecond()),
             random: Arc::new(random),
             listener: Arc::new(|_| {}),
@@ -109,16 +104,6 @@ impl DiscoveryService {
     #[must_use]
     pub fn with_auth_headers(mut self, headers: AuthHeaders) -> Self {
         self.auth_headers = Some(Arc::new(headers));
-        self
-    }
-
-    /// Where tokens for servers without credentials are looked up; see [`with_token_of_environment`].
-    #[must_use]
-    pub fn with_environment(
-        mut self,
-        lookup: impl Fn(&str) -> Option<String> + Send + Sync + 'static,
-    ) -> Self {
-        self.environment = Arc::new(lookup);
         self
     }
 
@@ -232,6 +217,26 @@ impl DiscoveryService {
             .buffer_unordered(parallel)
     }
 
+    /// The tools of a server for the cache: kept ones while they are fresh, else those it gives now.
+    async fn warmed(
+        &self,
+        server: &Server,
+        options: &DiscoveryOptions,
+    ) -> Result<Listing, DiscoveryError> {
+        let target = self.target(server, options);
+        match self.kept(&target).await {
+            Some(kept) if kept.source == Source::Cache => {
+                self.tell(&Event::Found {
+                    server: server.name.clone(),
+                    items: kept.items.len(),
+                    source: kept.source,
+                });
+                Ok(kept)
+            }
+            _ => self.fetch_tools(&target, options).await,
+        }
+    }
+
     /// Ends what runs in the background and waits for it.
     pub async fn close(&self) {
         self.ending.cancel();
@@ -263,24 +268,14 @@ impl DiscoveryService {
 
     /// The server as it will be asked, and what its kept lists are known by.
     fn target(&self, server: &Server, options: &DiscoveryOptions) -> Target {
-        let override_with = options
-            .auth_headers
-            .as_ref()
-            .or(self.auth_headers.as_deref());
-        match override_with {
-            Some(headers) => {
-                let server = options::with_headers(server, headers);
-                Target {
-                    fingerprint: server.fingerprint(),
-                    server,
-                }
-            }
-            // A token of the environment does not count: it is not part of the configuration, by
-            // which other commands look the list up.
-            None => Target {
-                fingerprint: server.fingerprint(),
-                server: with_token_of_environment(server, &*self.environment),
-            },
+        let instead = options.auth_headers.as_ref();
+        let server = match instead.or(self.auth_headers.as_deref()) {
+            Some(headers) => options::with_headers(server, headers),
+            None => server.clone(),
+        };
+        Target {
+            fingerprint: server.fingerprint(),
+            server,
         }
     }
 
@@ -399,7 +394,7 @@ impl DiscoveryService {
         server: &Server,
         what: What,
         options: &DiscoveryOptions,
-    ) -> Result<RawList, Failure> {
+    ) -> Result<RawList, CallError> {
         let visit = if options.keep_session {
             Visit::Staying
         } else {
@@ -413,7 +408,7 @@ impl DiscoveryService {
         let allowed = Duration::from_millis(configured.unwrap_or(DISCOVERY_ATTEMPT_MS_DEFAULT));
         let asking = self.lister.list(server, what, visit);
         let answered = tokio::time::timeout(allowed, asking).await;
-        answered.unwrap_or(Err(Failure::TimedOut(allowed)))
+        answered.unwrap_or(Err(Failure::TimedOut(allowed).into()))
     }
 
     fn tell(&self, event: &Event) {

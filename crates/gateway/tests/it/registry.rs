@@ -322,3 +322,81 @@ fn the_cache_is_shown_and_cleared() {
     let cleared = market.home.run(&["cache", "clear"]);
     assert_eq!(cleared.out, "0 lists were forgotten.\n");
 }
+
+#[test]
+fn warming_fills_the_cache_and_skips_what_fails() {
+    let home = Home::new();
+    let program = toolcrib_testkit::program("hostile");
+    home.configure(&format!(
+        "servers:\n  good: {{command: {:?}}}\n  missing: {{command: no-such-program-at-all}}\n  off: {{command: x, enabled: false}}\n",
+        program.to_str().unwrap()
+    ));
+    let said = home.run(&["cache", "warm"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("✗ missing: "), "{}", said.out);
+    assert!(
+        said.out.contains("1 of 2 servers are kept, with "),
+        "{}",
+        said.out
+    );
+    let shown = home.run(&["cache", "show", "--json"]).json();
+    assert_eq!(shown["lists"][0]["name"], "good");
+    assert_eq!(shown["lists"][0]["stale"], false);
+    let stats = home.run(&["cache", "warm", "good", "--json"]).json();
+    assert_eq!(
+        (&stats["total_servers"], &stats["failed"]),
+        (&1.into(), &0.into())
+    );
+    assert_eq!(stats["cached_tools"], shown["lists"][0]["items"]);
+    let fresh = home
+        .run(&["cache", "warm", "good", "--fresh", "--json"])
+        .json();
+    assert_eq!(fresh["successful"], 1);
+    let failed = home.run(&["cache", "warm", "missing"]);
+    assert_eq!(failed.code, Some(3), "{}", failed.out);
+    assert!(
+        failed.err.contains("SERVER_CONNECTION_ERROR"),
+        "{}",
+        failed.err
+    );
+    let unknown = home.run(&["cache", "warm", "god"]);
+    assert_eq!(unknown.code, Some(2));
+    assert!(
+        unknown.err.contains("did you mean good?"),
+        "{}",
+        unknown.err
+    );
+    let cleared = home.run(&["cache", "clear", "good"]);
+    assert_eq!(cleared.out, "1 list was forgotten.\n");
+}
+
+#[test]
+fn a_capability_is_found_here_first_and_then_in_the_registry() {
+    let market = Market::open();
+    market.configure("servers: {my-notes: {command: x}}\n");
+    let said = market.run(&["find", "notes.read"]);
+    assert_eq!(said.out, "my-notes is configured\n", "{}", said.err);
+    let json = market.run(&["find", "weather.today", "--json"]).json();
+    assert_eq!(json["servers"][0]["place"], "registry");
+    assert_eq!(json["servers"][0]["name"], "io.github.ada/weather");
+    let said = market.run(&["find", "no-such-thing"]);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+}
+
+#[test]
+fn servers_of_the_registry_that_are_not_asked_say_why() {
+    let market = Market::open();
+    let said = market.run(&["search", "--tools", "issues"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.contains("com.example/issues: it needs"),
+        "{}",
+        said.out
+    );
+    let json = market
+        .run(&["search", "--tools", "ledger", "--json"])
+        .json();
+    let reason = json["skipped"][0]["reason"].as_str().unwrap();
+    assert!(reason.contains("toolcrib registry add"), "{reason}");
+    assert_eq!(json["servers"], serde_json::json!([]));
+}

@@ -17,6 +17,8 @@ use toolcrib_upstream::mcp::oauth::{self, TokenStore};
 use toolcrib_upstream::mcp::{Address, Command, Endpoint, Way};
 use url::Url;
 
+use crate::engine::discovery::offered;
+
 /// Fills placeholders from where we are.
 pub(super) struct Resolver {
     surroundings: Surroundings,
@@ -107,15 +109,18 @@ impl Resolver {
         let headers = self.headers(&remote.headers)?;
         let bearer = server.handling.bearer.as_ref();
         let bearer = bearer.map(|bearer| self.filled(bearer)).transpose()?;
+        // What is meant for the user's own servers does not go where a stranger published one.
+        let is_strangers = server.origin.kind == offered::REGISTRY;
         let chosen = credential::choose(&Given {
             server: &server.name,
             url: &url,
             instead: &[],
             headers: &headers,
             bearer: bearer.as_ref(),
-            variable: &|name| self.surroundings.var(name),
+            variable: &|name| self.surroundings.var(name).filter(|_| !is_strangers),
         });
-        let (tokens, wanted) = (self.tokens.clone(), server.handling.oauth);
+        let tokens = self.tokens.clone().filter(|_| !is_strangers);
+        let wanted = server.handling.oauth;
         let authorisation = oauth::authorisation(&server.name, &url, chosen, tokens, wanted);
         Ok(Address { url, authorisation })
     }
@@ -230,6 +235,28 @@ mod tests {
         assert_eq!(endpoint.call_timeout, Duration::from_secs(30));
         assert_eq!(endpoint.fingerprint, server.fingerprint());
         assert!(!format!("{endpoint:?}").contains("hunter2"));
+    }
+
+    #[tokio::test]
+    async fn tokens_of_the_environment_stay_away_from_published_addresses() {
+        let home = tempfile::tempdir().unwrap();
+        let surroundings = Surroundings::new(Os::Linux, home.path(), home.path(), |name| {
+            (name == "MCP_AUTH_TOKEN").then(|| "hunter2".to_owned())
+        });
+        let resolver = Resolver::new(surroundings, None);
+        let mut server = server(Transport::Http(Remote {
+            url: template("https://x.test/mcp"),
+            headers: IndexMap::new(),
+        }));
+        for (kind, expect) in [("toolcrib", 1), (offered::REGISTRY, 0)] {
+            server.origin.kind = kind.into();
+            let endpoint = resolver.endpoint(&server, &Limits::default()).unwrap();
+            let Way::Http(address) = &endpoint.way else {
+                panic!("another way")
+            };
+            let headers = address.authorisation.headers().await.unwrap();
+            assert_eq!(headers.len(), expect, "{kind}");
+        }
     }
 
     #[test]

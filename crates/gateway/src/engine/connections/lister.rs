@@ -26,7 +26,7 @@ impl PoolLister {
         }
     }
 
-    async fn ask(&self, server: &Server, what: What, visit: Visit) -> Result<RawList, Failure> {
+    async fn ask(&self, server: &Server, what: What, visit: Visit) -> Result<RawList, CallError> {
         let what = match what {
             What::Tools => mcp::What::Tools,
             What::Resources => mcp::What::Resources,
@@ -45,14 +45,10 @@ impl PoolLister {
             }
             Visit::OneOff => self.pool.list_once(&endpoint, what, options).await,
         };
-        match listing {
-            Ok(listing) => Ok(RawList {
-                items: listing.items,
-                warnings: listing.warnings,
-            }),
-            Err(CallError::Failure(failure)) => Err(failure),
-            Err(CallError::Fault(fault)) => Err(Failure::NotMcp(fault.to_string())),
-        }
+        listing.map(|listing| RawList {
+            items: listing.items,
+            warnings: listing.warnings,
+        })
     }
 }
 
@@ -62,7 +58,7 @@ impl Lister for PoolLister {
         server: &'a Server,
         what: What,
         visit: Visit,
-    ) -> BoxFuture<'a, Result<RawList, Failure>> {
+    ) -> BoxFuture<'a, Result<RawList, CallError>> {
         Box::pin(self.ask(server, what, visit))
     }
 }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use toolcrib_core::Code;
 use toolcrib_core::retry::Trouble;
-use toolcrib_upstream::mcp::Failure;
+use toolcrib_upstream::mcp::{CallError, Failure};
 use toolcrib_upstream::registry::RegistryError;
 
 /// Why a discovery gave nothing. Messages are sentences about the server that was asked, without
@@ -84,9 +84,21 @@ impl From<Failure> for DiscoveryError {
     }
 }
 
+impl From<CallError> for DiscoveryError {
+    fn from(error: CallError) -> Self {
+        match error {
+            CallError::Failure(failure) => failure.into(),
+            CallError::Fault(fault) => Self::ToolsListFailed(fault.to_string()),
+        }
+    }
+}
+
 /// What a failure is as far as trying again is concerned, and how long the server asked to be left
 /// alone.
-pub(super) fn trouble(failure: &Failure) -> (Trouble, Option<Duration>) {
+pub(super) fn trouble(error: &CallError) -> (Trouble, Option<Duration>) {
+    let CallError::Failure(failure) = error else {
+        return (Trouble::Lasting, None);
+    };
     match failure {
         Failure::Status {
             status,
@@ -101,6 +113,8 @@ pub(super) fn trouble(failure: &Failure) -> (Trouble, Option<Duration>) {
 
 #[cfg(test)]
 mod tests {
+    use toolcrib_core::rpc::{Fault, INTERNAL_ERROR};
+
     use super::*;
     use DiscoveryError as E;
 
@@ -164,7 +178,10 @@ mod tests {
 
     #[test]
     fn only_what_passes_by_itself_is_tried_again() {
-        let check = |failure: &Failure, expect| assert_eq!(trouble(failure), expect, "{failure:?}");
+        let check = |failure: &Failure, expect| {
+            let error = CallError::from(failure.clone());
+            assert_eq!(trouble(&error), expect, "{failure:?}");
+        };
         let after = Some(Duration::from_secs(3));
         check(&status(429, Some(3)), (Trouble::Status(429), after));
         check(
@@ -178,5 +195,9 @@ mod tests {
             (Trouble::Lasting, None),
         );
         check(&Failure::NotMcp("html".into()), (Trouble::Lasting, None));
+        let fault = CallError::Fault(Fault::new(INTERNAL_ERROR, "no list today"));
+        assert_eq!(trouble(&fault), (Trouble::Lasting, None));
+        let error = DiscoveryError::from(fault);
+        assert!(matches!(&error, E::ToolsListFailed(said) if said.contains("no list today")));
     }
 }

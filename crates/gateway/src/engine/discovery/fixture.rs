@@ -11,7 +11,7 @@ use toolcrib_config::model::Server;
 use toolcrib_config::model::server::{Origin, Remote, Stdio, Transport};
 use toolcrib_config::placeholder::{Dialect, Template};
 use toolcrib_store::cache::{CacheOptions, ListCache};
-use toolcrib_upstream::mcp::Failure;
+use toolcrib_upstream::mcp::{CallError, Failure};
 
 use super::{DiscoveryService, Event, Lister, RawList, Visit, What};
 
@@ -108,7 +108,7 @@ impl Lister for Stage {
         server: &'a Server,
         what: What,
         visit: Visit,
-    ) -> BoxFuture<'a, Result<RawList, Failure>> {
+    ) -> BoxFuture<'a, Result<RawList, CallError>> {
         self.asked.lock().unwrap().push(Asked {
             server: server.clone(),
             what,
@@ -127,7 +127,7 @@ impl Lister for Stage {
                 }
                 Act::Fail(after, failure) => {
                     tokio::time::sleep(after).await;
-                    Err(failure)
+                    Err(failure.into())
                 }
                 Act::Hang => std::future::pending().await,
             }

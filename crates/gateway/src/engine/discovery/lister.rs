@@ -3,7 +3,7 @@
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use toolcrib_config::model::Server;
-use toolcrib_upstream::mcp::Failure;
+use toolcrib_upstream::mcp::CallError;
 
 /// Asks a server for one of its lists.
 pub trait Lister: Send + Sync {
@@ -16,7 +16,7 @@ pub trait Lister: Send + Sync {
         server: &'a Server,
         what: What,
         visit: Visit,
-    ) -> BoxFuture<'a, Result<RawList, Failure>>;
+    ) -> BoxFuture<'a, Result<RawList, CallError>>;
 }
 
 /// Which list.

@@ -16,7 +16,6 @@ use toolcrib_upstream::registry::{
 };
 use url::Url;
 
-use super::credentials::is_this_machine;
 use super::{
     Clock, DiscoveryError, DiscoveryOptions, DiscoveryService, Listing, Random, RateLimiter,
 };
@@ -289,7 +288,6 @@ impl DiscoveryService {
         };
         let anonymous = Self {
             auth_headers: None,
-            environment: Arc::new(|_| None),
             ..self.clone()
         };
         let outcomes = anonymous.discover_each(servers, &options);
@@ -431,6 +429,16 @@ fn may_be_asked(offer: &Offer, registry_is_local: bool) -> Result<(), Option<Str
         Ok(())
     } else {
         Err(Some("its address is not a public one".to_owned()))
+    }
+}
+
+/// Whether an address is one of this machine.
+fn is_this_machine(url: &Url) -> bool {
+    match url.host() {
+        Some(url::Host::Domain(name)) => name == "localhost" || name.ends_with(".localhost"),
+        Some(url::Host::Ipv4(address)) => address.is_loopback(),
+        Some(url::Host::Ipv6(address)) => address.is_loopback(),
+        None => false,
     }
 }
 

@@ -155,14 +155,10 @@ async fn only_open_addresses_are_asked_and_each_failure_costs_itself() {
     scene
         .stage
         .set("com.example/down", [Act::Fail(Duration::ZERO, refused)]);
-    let service = scene
-        .service
-        .clone()
-        .with_environment(|_| Some("token".into()))
-        .with_auth_headers(vec![(
-            "Authorization".into(),
-            toolcrib_core::secret::Secret::new("token"),
-        )]);
+    let service = scene.service.clone().with_auth_headers(vec![(
+        "Authorization".into(),
+        toolcrib_core::secret::Secret::new("token"),
+    )]);
     let options = DiscoveryOptions::serving();
     let outcome = service.discover_from_registry("", &options).await.unwrap();
     let found: Vec<&str> = outcome.found.iter().map(|(s, _)| s.name.as_str()).collect();

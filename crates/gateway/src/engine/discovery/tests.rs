@@ -595,20 +595,20 @@ async fn a_list_seen_with_other_credentials_is_not_shared() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_token_of_the_environment_is_sent_where_there_is_no_other() {
+async fn warming_replaces_what_has_grown_old() {
     let scene = Scene::new();
-    scene.stage.set("a", [tools(&["x"])]);
-    let service = scene
-        .service
-        .clone()
-        .with_environment(|name| (name == "MCP_AUTH_TOKEN").then(|| "generic".to_owned()));
-    let server = remote("a", "https://a.example/mcp");
-    service.discover_tools(&server, &cached()).await.unwrap();
-    assert_eq!(credentials(&scene), (None, Some("generic".into())));
-    assert!(
-        service.kept_tools(&server).is_some(),
-        "found without the token too"
-    );
+    scene
+        .stage
+        .set("s0", [tools(&["old"]), tools(&["new", "newer"])]);
+    let servers = children(1);
+    for expect in [1, 2] {
+        let stats = scene
+            .service
+            .warm_cache_for_servers(&servers, &cached())
+            .await;
+        assert_eq!(stats.cached_tools, expect);
+        scene.pass(DAY);
+    }
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub struct WarmFailure {
 }
 
 impl DiscoveryService {
-    /// Makes sure that the cache has the tools of these servers. One that cannot be reached is
+    /// Makes sure that the cache has the tools of these servers, not too old ones. One that cannot be reached is
     /// counted and skipped. Output schemas are never learnt here unless the options force it.
     pub async fn warm_cache_for_servers(
         &self,
@@ -46,15 +46,19 @@ impl DiscoveryService {
             total_servers: servers.len(),
             ..WarmStats::default()
         };
-        let outcomes = self.discover_each(servers.iter().cloned(), &options);
-        let mut outcomes = std::pin::pin!(outcomes);
+        let chosen = &options;
+        let warming = servers.iter().map(|server| async move {
+            let outcome = self.warmed(server, chosen).await;
+            (server, outcome)
+        });
+        let mut outcomes = futures::stream::iter(warming).buffer_unordered(options.parallel());
         while let Some((server, outcome)) = outcomes.next().await {
             match outcome {
                 Ok(listing) => {
                     stats.successful += 1;
                     stats.cached_tools += listing.items.len();
                 }
-                Err(error) => stats.fail(&server, &error),
+                Err(error) => stats.fail(server, &error),
             }
         }
         stats.failures.sort_by(|a, b| a.server.cmp(&b.server));

@@ -1,0 +1,115 @@
+//! `toolcrib cache warm`.
+
+use std::sync::Arc;
+
+use toolcrib_config::load::Config;
+use toolcrib_config::model::Server;
+use toolcrib_core::{Code, nearest};
+
+use crate::cli::{Context, running};
+use crate::engine::clock::Clock;
+use crate::engine::connections::{Connections, Users};
+use crate::engine::discovery::{DiscoveryOptions, Event, WarmStats};
+use crate::engine::upstream::Upstream as _;
+use crate::failure::Failure;
+use crate::ui::{Line, Progress};
+
+/// Runs the command.
+pub(super) fn run(
+    context: &mut Context,
+    config: Config,
+    names: &[String],
+    fresh: bool,
+) -> Result<(), Failure> {
+    let servers = chosen(&config, names)?;
+    let parallel = usize::try_from(config.settings.limits.parallel_discoveries);
+    let options = DiscoveryOptions {
+        use_cache: true,
+        max_parallel_discoveries: parallel.unwrap_or(usize::MAX),
+        ..DiscoveryOptions::default()
+    };
+    let progress = Progress::new(servers.len(), context.ui.is_json());
+    let surroundings = context.surroundings.clone();
+    let stats = running::runtime()?.block_on(async {
+        let connections = connections(surroundings)?;
+        connections.configure(&Arc::new(config));
+        let service = connections
+            .discovery()
+            .with_listener(move |event| hear(&progress, event));
+        if fresh {
+            for server in &servers {
+                let _ = service.cache().clear_server(&server.name);
+            }
+        }
+        let stats = service.warm_cache_for_servers(&servers, &options).await;
+        connections.close().await;
+        Ok::<_, Failure>(stats)
+    })?;
+    tell(context, &stats)
+}
+
+/// Connections for one command.
+pub(in crate::cli) fn connections(
+    surroundings: toolcrib_config::surroundings::Surroundings,
+) -> Result<Connections, Failure> {
+    Connections::new(Users::Many, surroundings, None, Clock::system())
+        .map_err(|failure| Failure::configuration(format!("servers cannot be reached: {failure}")))
+}
+
+/// The servers that were named, or all that are switched on.
+fn chosen(config: &Config, names: &[String]) -> Result<Vec<Server>, Failure> {
+    if names.is_empty() {
+        let on = config.servers.iter().filter(|server| server.enabled);
+        return Ok(on.cloned().collect());
+    }
+    let find = |name: &String| {
+        let found = config.servers.iter().find(|server| server.name == *name);
+        found.cloned().ok_or_else(|| {
+            let known = config.servers.iter().map(|server| server.name.as_str());
+            let hint = match nearest::nearest(name, known, 1).first() {
+                Some(near) => format!("did you mean {near}?"),
+                None => "`toolcrib config show` lists the servers".to_owned(),
+            };
+            let message = format!("there is no server named {name}; {hint}");
+            Failure::not_found(Code::ServerNotFound, message)
+        })
+    };
+    names.iter().map(find).collect()
+}
+
+fn hear(progress: &Progress, event: &Event) {
+    match event {
+        Event::Asking { server } => progress.say(&format!("asking {server}")),
+        Event::Waiting { server, delay, .. } => {
+            progress.say(&format!("asking {server} again in {} s", delay.as_secs()));
+        }
+        Event::Found { .. } | Event::Skipped { .. } => progress.step(),
+        Event::Refreshed { .. } => {}
+    }
+}
+
+fn tell(context: &mut Context, stats: &WarmStats) -> Result<(), Failure> {
+    if stats.total_servers > 0 && stats.successful == 0 {
+        let reasons = stats
+            .failures
+            .iter()
+            .map(|f| format!("{}: {}", f.server, f.reason));
+        let message = reasons.collect::<Vec<_>>().join("\n");
+        let details = serde_json::to_value(stats).unwrap_or_default();
+        return Err(Failure::new(Code::ServerConnectionError, message).with("stats", details));
+    }
+    if context.ui.is_json() {
+        context.ui.json(stats);
+        return Ok(());
+    }
+    for failed in &stats.failures {
+        let line = format!(" {}: {}", failed.server, failed.reason);
+        context.ui.line(Line::new().mark(false).text(line));
+    }
+    let line = format!(
+        "{} of {} servers are kept, with {} tools.",
+        stats.successful, stats.total_servers, stats.cached_tools
+    );
+    context.ui.line(line);
+    Ok(())
+}

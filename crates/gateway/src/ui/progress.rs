@@ -1,0 +1,70 @@
+//! How far something has come, on a terminal only.
+
+use std::time::Duration;
+
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::line::clean;
+
+/// How often the bar moves on its own.
+const TICK: Duration = Duration::from_millis(120);
+
+/// A bar on standard error; nothing where that is no terminal. Gone when dropped.
+#[derive(Debug)]
+pub struct Progress {
+    bar: ProgressBar,
+}
+
+impl Progress {
+    /// A bar for so many steps; a hidden one draws nothing anywhere.
+    pub fn new(steps: usize, hidden: bool) -> Self {
+        let target = if hidden {
+            ProgressDrawTarget::hidden()
+        } else {
+            ProgressDrawTarget::stderr()
+        };
+        let bar = ProgressBar::with_draw_target(Some(steps as u64), target);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {pos}/{len} {wide_msg}") {
+            bar.set_style(style);
+        }
+        if !bar.is_hidden() {
+            bar.enable_steady_tick(TICK);
+        }
+        Self { bar }
+    }
+
+    /// Says what is being done.
+    pub fn say(&self, text: &str) {
+        self.bar.set_message(clean(text).into_owned());
+    }
+
+    /// One step is done.
+    pub fn step(&self) {
+        self.bar.inc(1);
+    }
+
+    /// How many steps are done.
+    pub fn done(&self) -> u64 {
+        self.bar.position()
+    }
+}
+
+impl Drop for Progress {
+    fn drop(&mut self) {
+        self.bar.finish_and_clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_are_counted_and_words_cannot_steer_the_terminal() {
+        let progress = Progress::new(2, true);
+        progress.say("a\u{1b}[31m");
+        progress.step();
+        assert_eq!(progress.done(), 1);
+        assert_eq!(progress.bar.message(), "a\\u{1b}[31m");
+    }
+}
