@@ -1,7 +1,7 @@
 //! Stand-in servers, fault injection and other test support.
 
-pub mod conformance;
 pub mod api;
+pub mod conformance;
 pub mod issuer;
 pub mod registry;
 pub mod remote;

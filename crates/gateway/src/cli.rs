@@ -4,6 +4,7 @@
 //! [`Failure`] where it fails; nothing here ends the process.
 
 use std::ffi::OsString;
+use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
@@ -240,7 +241,11 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     ExitCode::from(fault::guard(|| run(arguments)).unwrap_or(exit::FAULT))
 }
 
-fn run(arguments: Vec<OsString>) -> u8 {
+fn run(mut arguments: Vec<OsString>) -> u8 {
+    // A client that starts the program with nothing but a pipe wants to speak MCP.
+    if arguments.len() == 1 && !std::io::stdin().is_terminal() {
+        arguments.extend(["serve", "--stdio"].map(OsString::from));
+    }
     let json = usage::asks_for_json(&arguments);
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,

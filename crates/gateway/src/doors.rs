@@ -6,16 +6,18 @@ use std::sync::Arc;
 
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolcrib_config::model::settings::Settings;
-use toolcrib_core::Code;
+use toolcrib_config::model::settings::{Mode, Settings};
 use toolcrib_core::policy::Caller;
 use toolcrib_store::Store;
 
+use crate::engine::Engine;
 use crate::engine::clock::Clock;
 use crate::failure::Failure;
 use crate::http::identity::Identity;
 use crate::http::jwt::Tokens;
 use crate::http::{self, Door, Mount, Setup};
+use crate::mcp::discovery::Discovery;
+use crate::mcp::full::Full;
 use crate::mcp::gate::Gate;
 use crate::mcp::{Service, Surface, stdio};
 
@@ -25,6 +27,23 @@ pub struct Surfaces {
     pub chosen: Arc<dyn Surface>,
     /// What else is served, each at a path of its own.
     pub explicit: Vec<(&'static str, Arc<dyn Surface>)>,
+}
+
+impl Surfaces {
+    /// What an engine's configuration chose, and what stands beside it.
+    pub fn of(engine: &Arc<Engine>, settings: &Settings) -> Self {
+        let discovery: Arc<dyn Surface> = Discovery::new(Arc::clone(engine));
+        let mut explicit = vec![("/mcp/discovery", Arc::clone(&discovery))];
+        let chosen = match settings.mode {
+            Mode::Full => {
+                let full: Arc<dyn Surface> = Arc::new(Full::new(Arc::clone(engine)));
+                explicit.push(("/mcp/full", Arc::clone(&full)));
+                full
+            }
+            Mode::Lazy | Mode::Flat => discovery,
+        };
+        Self { chosen, explicit }
+    }
 }
 
 /// What every door needs.
@@ -108,13 +127,10 @@ impl Doors {
         if keys.iter().any(|key| key.is_valid(now_ms)) {
             return Ok(());
         }
-        Err(Failure::new(
-            Code::ConfigurationError,
-            format!(
-                "{address} can be reached from other machines, and nobody could show who they are; make a key with `toolcrib keys create`, set http.jwt, or set http.listen to 127.0.0.1:{}",
-                address.port()
-            ),
-        ))
+        Err(Failure::configuration(format!(
+            "{address} can be reached from other machines, and nobody could show who they are; make a key with `toolcrib keys create`, set http.jwt, or set http.listen to 127.0.0.1:{}",
+            address.port()
+        )))
     }
 }
 

@@ -1,7 +1,6 @@
 //! A running process: loads the configuration whole, keeps it current, answers the control socket,
 //! and ends cleanly.
 
-use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,6 +14,7 @@ use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::{Code, limits};
 
 use crate::control::{Counts, Place, Status};
+use crate::doors::{Doors, Surfaces};
 use crate::engine::connections::Users;
 use crate::engine::{Engine, open_here};
 use crate::failure::Failure;
@@ -31,8 +31,10 @@ pub struct Options {
     pub control: Place,
     /// Where it was started.
     pub surroundings: Surroundings,
-    /// Whether it ends when its standard input is closed.
+    /// Whether it speaks MCP on its standard streams, and ends when its standard input is closed.
     pub stdio: bool,
+    /// Where the HTTP door listens, whatever the configuration says.
+    pub listen: Option<String>,
 }
 
 /// What a running process knows of itself.
@@ -161,8 +163,8 @@ async fn serve(
         ending.clone(),
     ));
     let socket = open_control(&options.control, &process, &tasks, &ending);
+    let closed = open_doors(&process, options.stdio, options.listen, &tasks, &ending).await?;
     announce(&process, socket);
-    let closed = options.stdio.then(stdin_closed);
     let reason = until_asked(&mut signals, &requests, closed).await;
     tracing::info!(reason, "ending");
     ending.cancel();
@@ -229,6 +231,41 @@ fn open_control(
     None
 }
 
+/// Opens the door that was asked for; on standard streams, says when the client has gone.
+async fn open_doors(
+    process: &Process,
+    stdio: bool,
+    listen: Option<String>,
+    tasks: &TaskTracker,
+    ending: &CancellationToken,
+) -> Result<Option<oneshot::Receiver<()>>, Failure> {
+    let config = process.engine.config();
+    let mut settings = config.settings.clone();
+    let surfaces = Surfaces::of(&process.engine, &settings);
+    let doors = Doors {
+        clock: process.engine.clock().clone(),
+        ending: ending.clone(),
+        gate: Arc::default(),
+    };
+    if !stdio {
+        settings.http.listen = listen.unwrap_or(settings.http.listen);
+        let base = config.path.as_deref().and_then(std::path::Path::parent);
+        let base = base.unwrap_or(&process.surroundings.cwd);
+        let store = process.engine.store();
+        let address = doors.http(&surfaces, &settings, store, base, tasks).await?;
+        tracing::info!(%address, "listening");
+        return Ok(None);
+    }
+    let (gone, closed) = oneshot::channel();
+    tasks.spawn(async move {
+        if let Err(error) = doors.stdio(&surfaces, &settings).await {
+            tracing::warn!(%error, "the client cannot be reached any more");
+        }
+        let _ = gone.send(());
+    });
+    Ok(Some(closed))
+}
+
 fn announce(process: &Process, socket: Option<PathBuf>) {
     let now = process.live.current();
     let warnings = now.config.diagnostics.iter();
@@ -273,25 +310,4 @@ async fn until_asked(
             () = &mut closed => return "standard input was closed",
         }
     }
-}
-
-/// Says when standard input has come to its end.
-///
-/// A thread of its own: a read of standard input cannot be cancelled, and must not keep the runtime
-/// from ending.
-fn stdin_closed() -> oneshot::Receiver<()> {
-    let (closed, receiver) = oneshot::channel();
-    std::thread::spawn(move || {
-        let mut buffer = [0; 4096];
-        let mut stdin = std::io::stdin().lock();
-        loop {
-            match stdin.read(&mut buffer) {
-                Ok(0) => break,
-                Err(error) if error.kind() != std::io::ErrorKind::Interrupted => break,
-                _ => {}
-            }
-        }
-        let _ = closed.send(());
-    });
-    receiver
 }

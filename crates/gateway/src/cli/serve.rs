@@ -7,12 +7,18 @@ use super::{Context, trust};
 use crate::failure::Failure;
 use crate::process;
 
+const LISTEN_HELP: &str =
+    "Where the HTTP door listens, whatever the configuration says [env: TOOLCRIB_LISTEN]";
+
 /// Run in the foreground until asked to end
 #[derive(Debug, Args)]
 pub struct Serve {
     /// Speak MCP on standard input and output, and end when standard input is closed
     #[arg(long)]
     stdio: bool,
+    /// Where the HTTP door listens, whatever the configuration says [env: `TOOLCRIB_LISTEN`]
+    #[arg(long, value_name = "ADDRESS", conflicts_with = "stdio", help = LISTEN_HELP)]
+    listen: Option<String>,
     /// How dots in tool names are spelt, whatever the configuration says
     #[arg(long, value_enum, value_name = "SPELLING")]
     names: Option<Spelling>,
@@ -52,6 +58,9 @@ impl Serve {
             control: context.control_place(),
             surroundings: context.surroundings.clone(),
             stdio: self.stdio,
+            listen: self
+                .listen
+                .or_else(|| context.surroundings.var("TOOLCRIB_LISTEN")),
         };
         process::run(context.loader().names(self.names.map(Names::from)), options)
     }

@@ -78,6 +78,7 @@ impl Home {
             .env("HOME", self.path(""))
             .env("XDG_RUNTIME_DIR", self.path("run"))
             .env("TMPDIR", self.path("run"))
+            .env("TOOLCRIB_LISTEN", "127.0.0.1:0")
             .stdin(Stdio::null());
         // So that coverage sees what the program does.
         if let Some(profile) = std::env::var_os("LLVM_PROFILE_FILE") {
@@ -130,6 +131,14 @@ impl Server {
         };
         server.hears("ready");
         server
+    }
+
+    /// The line of the log, said already, that holds the text.
+    pub(crate) fn heard(&self, text: &str) -> String {
+        let found = self.heard.iter().find(|line| line.contains(text));
+        found
+            .unwrap_or_else(|| panic!("{text:?} not said: {:#?}", self.heard))
+            .clone()
     }
 
     pub(crate) fn pid(&self) -> u32 {

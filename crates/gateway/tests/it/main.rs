@@ -5,6 +5,7 @@
 mod config;
 mod counter;
 mod demo;
+mod door;
 mod export;
 mod frame;
 mod home;

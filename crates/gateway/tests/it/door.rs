@@ -1,0 +1,105 @@
+//! What an agent meets: the program on a pipe and on a socket.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpStream;
+use std::process::Stdio;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+
+use crate::home::Home;
+
+const FIVE: [&str; 5] = [
+    "list_mcp_servers",
+    "search_tools",
+    "list_tools",
+    "get_tool_details",
+    "execute_tool",
+];
+
+fn line(message: &Value) -> String {
+    format!("{message}\n")
+}
+
+fn names(answer: &Value) -> Vec<&str> {
+    let tools = answer["result"]["tools"].as_array().unwrap();
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap())
+        .collect()
+}
+
+#[test]
+fn on_a_pipe_without_arguments_it_is_a_server_of_five_tools() {
+    for arguments in [&[][..], &["serve", "--stdio"]] {
+        let home = Home::new();
+        let mut child = home
+            .command(arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+        let mut input = child.stdin.take().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let mut heard = String::new();
+        input.write_all(line(&hello).as_bytes()).unwrap();
+        output.read_line(&mut heard).unwrap();
+        let greeted: Value = serde_json::from_str(&heard).unwrap();
+        assert_eq!(greeted["result"]["serverInfo"]["name"], "toolcrib");
+        let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
+        input.write_all(line(&list).as_bytes()).unwrap();
+        drop(input);
+        heard.clear();
+        output.read_line(&mut heard).unwrap();
+        let listed: Value = serde_json::from_str(&heard).unwrap();
+        assert_eq!(names(&listed), FIVE);
+        let mut rest = String::new();
+        output.read_to_string(&mut rest).unwrap();
+        assert_eq!(rest, "", "only messages are written to standard output");
+        assert!(child.wait().unwrap().success());
+    }
+}
+
+#[test]
+fn over_http_the_five_tools_need_no_handshake() {
+    let home = Home::new();
+    let mut server = home.serve(&["--color", "never"]);
+    let log = server.heard("listening");
+    let address = log
+        .split("address=")
+        .nth(1)
+        .unwrap()
+        .split_whitespace()
+        .next()
+        .unwrap()
+        .to_owned();
+    let body = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": { "_meta": {
+        "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+        "io.modelcontextprotocol/clientCapabilities": {} } } })
+    .to_string();
+    let mut stream = TcpStream::connect(&address).unwrap();
+    write!(
+        stream,
+        "POST /mcp HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\ncontent-type: application/json\r\naccept: application/json\r\nmcp-protocol-version: 2026-07-28\r\nmcp-method: tools/list\r\ncontent-length: {}\r\n\r\n{body}",
+        body.len()
+    )
+    .unwrap();
+    let mut answer = String::new();
+    stream.read_to_string(&mut answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200 OK"), "{answer}");
+    let answer: Value = serde_json::from_str(answer.split("\r\n\r\n").nth(1).unwrap()).unwrap();
+    assert_eq!(names(&answer), FIVE);
+    server.signal(Signal::TERM);
+    assert!(server.ends().success());
+}
+
+#[test]
+fn an_address_that_others_reach_needs_authentication() {
+    let home = Home::new();
+    let said = home.run(&["serve", "--listen", "0.0.0.0:0"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    assert!(said.err.contains("toolcrib keys create"), "{}", said.err);
+}
