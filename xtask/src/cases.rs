@@ -4,6 +4,7 @@
 //! product does not exist yet is listed as such and fails nothing.
 
 mod judge;
+mod retry;
 
 use std::path::Path;
 
@@ -62,6 +63,10 @@ const SUITES: &[Suite] = &[
     Suite {
         file: "rtfs_text.jsonl",
         judge: judge::rtfs_text,
+    },
+    Suite {
+        file: "retry_rate_cache.jsonl",
+        judge: retry::retry,
     },
     Suite {
         file: "policy-risk.jsonl",

@@ -16,11 +16,11 @@ use toolcrib_core::rtfs::{self, Dialect};
 use super::Judgement;
 
 /// What the row says Toolcrib does.
-fn wanted(row: &Value) -> &Value {
+pub(super) fn wanted(row: &Value) -> &Value {
     row.get("recommended").unwrap_or(&row["expected"])
 }
 
-fn compare(wanted: &Value, given: &Value) -> Judgement {
+pub(super) fn compare(wanted: &Value, given: &Value) -> Judgement {
     if wanted == given {
         Judgement::Right
     } else {

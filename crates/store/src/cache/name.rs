@@ -6,24 +6,23 @@ use super::Kind;
 
 /// The file of a server's tools or of a registry query: `tools_<name>.json`, `registry_<query>.json`.
 ///
-/// Only ASCII letters, digits, `-`, `_` and inner `.` stay as they are. Where that changed the name,
-/// eight digits of its hash are added.
+/// Only ASCII letters, digits, `-` and `_` stay as they are, everything else becomes `_`. Where that
+/// changed the name, eight digits of its hash are added.
 pub fn file_name(kind: Kind, name: &str) -> String {
     let mut safe: String = name
         .chars()
         .map(|c| match c {
-            'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' | '.' => c,
+            'a'..='z' | 'A'..='Z' | '0'..='9' | '-' | '_' => c,
             _ => '_',
         })
         .collect();
     safe.truncate(CACHE_NAME_BYTES_MAX);
-    let hidden = safe.starts_with('.') || safe.ends_with('.') || safe.is_empty();
     let prefix = kind.prefix();
-    if safe == name && !hidden && !looks_hashed(&safe) {
+    if safe == name && !safe.is_empty() && !looks_hashed(&safe) {
         return format!("{prefix}_{safe}.json");
     }
     let hash = blake3::hash(name.as_bytes()).to_hex();
-    format!("{prefix}_{}_{}.json", safe.trim_matches('.'), &hash[..8])
+    format!("{prefix}_{safe}_{}.json", &hash[..8])
 }
 
 /// Whether a name ends as one does that a hash was added to; such a name gets a hash of its own.
@@ -45,7 +44,7 @@ mod tests {
     fn safe_names_stay_readable_and_others_get_a_hash() {
         let plain = |name: &str, expect: &str| assert_eq!(file_name(Kind::Tools, name), expect);
         plain("github", "tools_github.json");
-        plain("GitHub-v3.1", "tools_GitHub-v3.1.json");
+        plain("GitHub-v3", "tools_GitHub-v3.json");
         plain("a_b", "tools_a_b.json");
         let hashed = |kind, name: &str, start: &str| {
             let hash = blake3::hash(name.as_bytes()).to_hex();
@@ -56,7 +55,9 @@ mod tests {
         };
         hashed(Kind::Tools, "a/b", "tools_a_b");
         hashed(Kind::Tools, "a b", "tools_a_b");
-        hashed(Kind::Tools, "..", "tools_");
+        hashed(Kind::Tools, "GitHub-v3.1", "tools_GitHub-v3_1");
+        hashed(Kind::Tools, "../../etc", "tools_______etc");
+        hashed(Kind::Tools, "..", "tools___");
         hashed(Kind::Tools, "", "tools_");
         hashed(
             Kind::Tools,
