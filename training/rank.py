@@ -41,7 +41,7 @@ class Lists:
             self.x[k, :n], self.y[k, :n], self.mask[k, :n] = block[:, 4:], block[:, 2], 1
 
     def family(self, k):
-        return next(f for f in FAMILIES if self.sets[k].startswith(f))
+        return next((f for f in FAMILIES if self.sets[k].startswith(f)), "own")
 
 
 def measures(lists, scores):
@@ -156,7 +156,9 @@ def evidence(lists, scores):
 CONFIDENCE = ["bias", "margin", "share", "close_rivals", "score", "cover", "likeness", "lexical_share", "words_known",
               "name_share", "first_by_words", "first_by_meaning", "wish_likeness"]
 # How much the queries count whose right tools were taken away.
-NOTHING_FITS = 0.1
+NOTHING_FITS = 0.05
+# How much the project's own queries count, all together, beside the others.
+OWN = 0.5
 
 
 def fit_logistic(x, y, w, l2=1.0):
@@ -174,33 +176,62 @@ def error(p, y, bins=10):
     return sum(abs((p[at == b] - y[at == b]).sum()) for b in range(bins)) / len(p)
 
 
+def confidence(lists, left_out):
+    """What makes the first hit right: learned on answers of models that had not seen the family, on queries whose right tools were taken away, and
+    on the project's own queries, of which some fit no tool."""
+    w = set_weights(lists) * len(lists.set)
+    own = np.array([lists.sets[k].startswith("own") for k in lists.set])
+    w[own] = OWN / own.sum() * w[~own].sum() if own.any() else 0
+    x, y = evidence(lists, left_out)
+    kept = lists.mask.copy()
+    lists.mask = lists.mask * (1 - lists.y)
+    xn, _ = evidence(lists, left_out)
+    lists.mask = kept
+    some = (lists.mask.sum(1) > lists.y.sum(1) + 1) & ~own
+    k = fit_logistic(np.r_[x, xn[some]], np.r_[y, np.zeros(some.sum())], np.r_[w, NOTHING_FITS * w[some]])
+    p = 1 / (1 + np.exp(-x @ k))
+    pn = 1 / (1 + np.exp(-xn[some] @ k))
+    print("calibration error", error(p, y), "confident when nothing fits", (pn >= 0.5).mean(), "confident", (p >= 0.5).mean(), "right then", y[p >= 0.5].mean())
+    foreign = own & (lists.gold == 0)
+    if foreign.any():
+        print("own: calibration error", error(p[own], y[own]), "held back", (p[foreign] < 0.5).mean(), "confident", (p[own & ~foreign] >= 0.5).mean())
+    return k
+
+
+def write(out, signals, k):
+    with open(out, "w") as f:
+        f.write("# Written by training/rank.py: what each signal counts, then what the confidence is made of.\n")
+        for n, v in signals + [("confidence." + n, v) for n, v in zip(CONFIDENCE, k)]:
+            f.write(f"{n}\t{v:.5f}\n")
+
+
 def main(out, *paths):
+    """Fits both tables."""
     lists = Lists(paths)
     left_out = leave_one_out(lists, lambda *a: fit_linear(*a, l2=1e-2))
     report(lists, lists.x[:, :, 0], "lexical")
     report(lists, left_out, "linear, left out")
     c = fit_linear(lists.x, lists.y, lists.mask, set_weights(lists), l2=1e-2)
     report(lists, lists.x @ c, "linear, all")
-    # Confidence is learned on answers of models that had not seen the family, and on queries whose right tools were taken away.
-    w = set_weights(lists) * len(lists.set)
-    x, y = evidence(lists, left_out)
-    kept = lists.mask.copy()
-    lists.mask = lists.mask * (1 - lists.y)
-    xn, _ = evidence(lists, left_out)
-    lists.mask = kept
-    some = lists.mask.sum(1) > lists.y.sum(1) + 1
-    k = fit_logistic(np.r_[x, xn[some]], np.r_[y, np.zeros(some.sum())], np.r_[w, NOTHING_FITS * w[some]])
-    p = 1 / (1 + np.exp(-x @ k))
-    pn = 1 / (1 + np.exp(-xn[some] @ k))
-    print("calibration error", error(p, y), "confident when nothing fits", (pn >= 0.5).mean(), "confident", (p >= 0.5).mean(), "right then", y[p >= 0.5].mean())
-    with open(out, "w") as f:
-        f.write("# Written by training/rank.py: what each signal counts, then what the confidence is made of.\n")
-        for n, v in list(zip(lists.names, c)) + [("confidence." + n, v) for n, v in zip(CONFIDENCE, k)]:
-            f.write(f"{n}\t{v:.5f}\n")
+    write(out, list(zip(lists.names, c)), confidence(lists, left_out))
+
+
+def calibrate(out, *paths):
+    """Fits the confidence alone and leaves the ranking as it is, for when only the bounds of the search have changed."""
+    lists = Lists(paths)
+    rows = [line.split("\t") for line in pathlib.Path(out).read_text().splitlines() if "\t" in line]
+    signals = [(n, float(v)) for n, v in rows if not n.startswith("confidence.")]
+    left_out = leave_one_out(lists, lambda *a: fit_linear(*a, l2=1e-2, steps=200))
+    # The ranking has not seen the project's own queries.
+    own = np.array([lists.sets[k].startswith("own") for k in lists.set])
+    left_out[own] = lists.x[own] @ np.array([v for _, v in signals], np.float32)
+    write(out, signals, confidence(lists, left_out))
 
 
 if __name__ == "__main__":
     if sys.argv[1] == "ablate":
         ablate(*sys.argv[2:])
+    elif sys.argv[1] == "calibrate":
+        calibrate(*sys.argv[2:])
     else:
         main(*sys.argv[1:])

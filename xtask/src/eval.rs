@@ -4,6 +4,7 @@
 //! the MD5 of its id is even, else to the test half. Weights and words are chosen on dev halves;
 //! what counts, and what the floors hold, is the test half.
 
+mod ablate;
 mod data;
 mod floors;
 mod md5;
@@ -19,12 +20,21 @@ use anyhow::{Context, Result, bail};
 use data::Set;
 use report::Report;
 
+/// What is printed.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Output {
+    #[default]
+    Table,
+    Json,
+    Ablation,
+}
+
 /// What the command line asks for.
 #[derive(Debug, Default)]
 struct Options {
     data: Vec<PathBuf>,
     only: Vec<String>,
-    json: bool,
+    output: Output,
     every_query: bool,
     write_floors: bool,
     signals: Option<PathBuf>,
@@ -42,11 +52,12 @@ impl Options {
                 "--set" => options.only.push(value()?.clone()),
                 "--signals" => options.signals = Some(value()?.into()),
                 "--words" => options.words = Some(value()?.into()),
-                "--json" => options.json = true,
+                "--json" => options.output = Output::Json,
                 "--every-query" => options.every_query = true,
+                "--ablate" => options.output = Output::Ablation,
                 "--write-floors" => options.write_floors = true,
                 other => bail!(
-                    "unknown option {other}; use --data DIR, --set NAME, --json, --every-query, --write-floors, --signals FILE or --words FILE"
+                    "unknown option {other}; use --data DIR, --set NAME, --json, --every-query, --ablate, --write-floors, --signals FILE or --words FILE"
                 ),
             }
         }
@@ -86,9 +97,13 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     if let Some(path) = &options.signals {
         return train::write_signals(&sets, path);
     }
+    if options.output == Output::Ablation {
+        report::line(&ablate::table(&sets));
+        return Ok(());
+    }
     let results: Vec<_> = sets.iter().map(score::score_set).collect();
     let report = Report::new(results);
-    report::line(&if options.json {
+    report::line(&if options.output == Output::Json {
         report.json()?
     } else {
         report.table()

@@ -574,3 +574,11 @@ pub const LIST_TOKENS_MAX: usize = 1_000;
 pub const PAGE_UNITS_LEAST: usize = 4;
 /// Most tools on one page of a list in full mode.
 pub const FULL_PAGE_TOOLS: usize = 200;
+/// Most habits that are kept for one principal.
+pub const LEARNED_HABITS_MAX: usize = 256;
+/// Most principals whose habits are kept.
+pub const LEARNED_PRINCIPALS_MAX: usize = 512;
+/// Most words of a query that a habit keeps.
+pub const LEARNED_WORDS_MAX: usize = 24;
+/// After so many seconds without use a habit counts half: 30 days.
+pub const LEARNED_HALF_LIFE_SECONDS: u32 = 2_592_000;

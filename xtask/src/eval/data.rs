@@ -5,7 +5,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::Arc;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::Deserialize;
 use serde_json::Value;
 use toolcrib_core::search::{Index, ServerTools};
@@ -57,6 +57,8 @@ pub(super) struct Set {
     pub(super) queries: Vec<Labelled>,
     /// The terms of use keep it out of everything that is trained.
     pub(super) measure_only: bool,
+    /// Written by the project itself, and left out of the means over public sets.
+    pub(super) own: bool,
 }
 
 /// Sets whose terms of use, or whose purpose, keep them out of training.
@@ -117,14 +119,22 @@ impl Set {
             return Ok(Vec::new());
         }
         let index = Arc::new(read_servers(catalog)?);
+        let known: HashSet<&ToolId> = index.ids().collect();
         let mut sets = Vec::new();
         for path in files {
             let mut queries = Vec::new();
             for line in read_lines::<QueryLine>(&path)? {
-                let gold = line.gold.iter().filter_map(|id| ToolId::parse(id));
+                let gold: HashSet<ToolId> = line
+                    .gold
+                    .iter()
+                    .filter_map(|id| ToolId::parse(id))
+                    .collect();
+                if let Some(unknown) = gold.iter().find(|id| !known.contains(id)) {
+                    bail!("query {} names {unknown}, which no server has", line.id);
+                }
                 queries.push(Labelled {
                     dev: md5::is_even(&line.id),
-                    gold: gold.collect(),
+                    gold,
                     text: line.query,
                 });
             }
@@ -134,6 +144,7 @@ impl Set {
                 index: Arc::clone(&index),
                 queries,
                 measure_only: false,
+                own: true,
             });
         }
         Ok(sets)
@@ -167,6 +178,7 @@ impl Set {
             name,
             index: Arc::new(index),
             queries,
+            own: false,
         })
     }
 }

@@ -16,10 +16,23 @@ const TOLERANCE: f64 = 0.0005;
 struct Floors {
     /// Largest pooled calibration error.
     calibration_error_max: f64,
+    /// Largest share of answerable queries whose tool is not among the alternatives.
+    #[serde(default = "one")]
+    refused_max: f64,
+    /// Least share of queries that fit no tool and get a selection or nothing.
+    #[serde(default)]
+    held_back_min: f64,
+    /// Least recall of the hits that are close to the best.
+    #[serde(default)]
+    delivered_min: f64,
     /// Per set: NDCG@10 and hit@1 on the test half.
     sets: BTreeMap<String, [f64; 2]>,
     /// The means over all sets and over those nothing is trained on.
     means: BTreeMap<String, [f64; 2]>,
+}
+
+fn one() -> f64 {
+    1.0
 }
 
 fn reached(report: &Report) -> Floors {
@@ -27,14 +40,19 @@ fn reached(report: &Report) -> Floors {
     let pair = |m: super::metrics::Measures| [three(m.ndcg_10), three(m.hit_1)];
     Floors {
         calibration_error_max: (report.calibration() * 1000.0).ceil() / 1000.0,
+        refused_max: (report.refusal_shares().0 * 1000.0).ceil() / 1000.0,
+        held_back_min: three(report.refusal_shares().1),
+        delivered_min: three(report.delivered(|s| &s.test)[1]),
         sets: report
             .sets
             .iter()
+            .filter(|s| s.test.answerable > 0)
             .map(|s| (s.name.clone(), pair(s.test.measures)))
             .collect(),
         means: [
             ("all".to_owned(), pair(report.mean(|s| &s.test, false))),
             ("measured".to_owned(), pair(report.mean(|s| &s.test, true))),
+            ("own".to_owned(), pair(report.own(|s| &s.test))),
         ]
         .into(),
     }
@@ -84,6 +102,27 @@ pub(super) fn check(path: &Path, report: &Report) -> Result<()> {
             "calibration error {:.3}, at most {:.3}",
             now.calibration_error_max, floors.calibration_error_max
         ));
+    }
+    for (what, low, high) in [
+        (
+            "share of refused queries",
+            now.refused_max,
+            floors.refused_max,
+        ),
+        (
+            "queries that fit no tool, held back",
+            floors.held_back_min,
+            now.held_back_min,
+        ),
+        (
+            "recall of what is delivered",
+            floors.delivered_min,
+            now.delivered_min,
+        ),
+    ] {
+        if low > high + TOLERANCE {
+            lost.push(format!("{what}: {low:.3} is above {high:.3}"));
+        }
     }
     if lost.is_empty() {
         line("eval: every floor holds");

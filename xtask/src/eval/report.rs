@@ -5,8 +5,8 @@ use std::fmt::Write as _;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::metrics::{Measures, calibration_error, mean};
-use super::score::{Half, SetResult};
+use super::metrics::{Measures, calibration_error, count, mean};
+use super::score::{DISTANCES, Half, SetResult};
 
 /// Prints to the terminal.
 #[expect(clippy::print_stdout, reason = "this is the output of the command")]
@@ -29,10 +29,51 @@ impl Report {
         let all: Vec<Measures> = self
             .sets
             .iter()
-            .filter(|s| half(s).queries > 0 && (!measured || s.measure_only))
+            .filter(|s| !s.own && half(s).answerable > 0 && (!measured || s.measure_only))
             .map(|s| half(s).measures)
             .collect();
         mean(&all)
+    }
+
+    /// The same over the sets that the project wrote, each query counting the same.
+    pub(super) fn own(&self, half: fn(&SetResult) -> &Half) -> Measures {
+        let sets = || self.sets.iter().filter(|s| s.own);
+        let all: usize = sets().map(|s| half(s).answerable).sum();
+        let of = |get: fn(&Measures) -> f64| {
+            let sums = sets().map(|s| get(&half(s).measures) * count(half(s).answerable));
+            sums.sum::<f64>() / count(all.max(1))
+        };
+        Measures {
+            ndcg_10: of(|m| m.ndcg_10),
+            hit_1: of(|m| m.hit_1),
+            recall_5: of(|m| m.recall_5),
+            recall_10: of(|m| m.recall_10),
+            reciprocal_rank: of(|m| m.reciprocal_rank),
+        }
+    }
+
+    /// Mean over the public sets: recall of ten hits, recall of those that are close to the best,
+    /// and how many these are.
+    pub(super) fn delivered(&self, half: fn(&SetResult) -> &Half) -> [f64; 3] {
+        let sets: Vec<&Half> = self.sets.iter().filter(|s| !s.own).map(half).collect();
+        let of = |get: fn(&Half) -> f64| {
+            sets.iter().map(|h| get(h)).sum::<f64>() / count(sets.len().max(1))
+        };
+        [
+            of(|h| h.measures.recall_10),
+            of(|h| h.delivered[0]),
+            of(|h| h.delivered[1]),
+        ]
+    }
+
+    /// Shares of test queries: answerable ones refused, and those that fit no
+    /// tool and got a selection or nothing.
+    pub(super) fn refusal_shares(&self) -> (f64, f64) {
+        let (answerable, refused, foreign, held_back) = self.refusals();
+        (
+            count(refused) / count(answerable.max(1)),
+            count(held_back) / count(foreign.max(1)),
+        )
     }
 
     /// Expected calibration error over the test queries of all sets.
@@ -62,7 +103,7 @@ impl Report {
                 set.tools,
                 cell(&set.dev.measures),
                 cell(&set.test.measures),
-                set.test.queries,
+                set.test.answerable,
                 calibration_error(&set.test.stated),
                 set.p50_us,
                 set.p99_us,
@@ -81,10 +122,44 @@ impl Report {
                 },
             );
         }
-        let (answerable, refused, foreign, held_back) = self.refusals();
         let _ = writeln!(
             out,
-            "\ntest queries whose tool is not among the first three: {refused} of {answerable}; queries that fit no tool: {foreign}, of which {held_back} are left to a person"
+            "| **own, all** | | {} | **{}** | | | | |",
+            cell(&self.own(|s| &s.dev)),
+            cell(&self.own(|s| &s.test))
+        );
+        for (label, half) in [
+            ("dev", (|s| &s.dev) as fn(&SetResult) -> &Half),
+            ("test", |s| &s.test),
+        ] {
+            let [ten, close, hits] = self.delivered(half);
+            let _ = writeln!(
+                out,
+                "\n{label}: recall of ten hits {ten:.3}; of those close to the best {close:.3} with {hits:.1} hits a query"
+            );
+        }
+        let public: Vec<&Half> = self
+            .sets
+            .iter()
+            .filter(|s| !s.own)
+            .map(|s| &s.dev)
+            .collect();
+        for (at, distance) in DISTANCES.iter().enumerate() {
+            let of = |n: usize| {
+                public.iter().map(|h| h.within[at][n]).sum::<f64>() / count(public.len().max(1))
+            };
+            let _ = writeln!(
+                out,
+                "dev, at most {distance} behind: recall {:.3} with {:.1} hits a query",
+                of(0),
+                of(1)
+            );
+        }
+        let (answerable, refused, foreign, held_back) = self.refusals();
+        let missed: usize = self.sets.iter().map(|s| s.test.missed).sum();
+        let _ = writeln!(
+            out,
+            "\nof {answerable} answerable test queries {refused} are refused (no recommendation, and the tool not among three alternatives), {missed} lack the tool among the first three; of {foreign} queries that fit no tool {held_back} are left to a person"
         );
         out
     }
@@ -94,7 +169,7 @@ impl Report {
         let sum = |get: fn(&Half) -> usize| self.sets.iter().map(|s| get(&s.test)).sum::<usize>();
         let foreign = sum(|h| h.unanswerable.0);
         (
-            sum(|h| h.queries) - foreign,
+            sum(|h| h.answerable),
             sum(|h| h.refused),
             foreign,
             sum(|h| h.unanswerable.1),
@@ -111,7 +186,7 @@ impl Report {
                 json!({
                     "set": s.name, "tools": s.tools, "measure_only": s.measure_only,
                     "dev": measures(&s.dev.measures), "test": measures(&s.test.measures),
-                    "dev_queries": s.dev.queries, "test_queries": s.test.queries,
+                    "dev_queries": s.dev.answerable, "test_queries": s.test.answerable, "own": s.own,
                     "calibration_error": calibration_error(&s.test.stated),
                     "p50_us": s.p50_us, "p99_us": s.p99_us,
                 })
@@ -123,6 +198,8 @@ impl Report {
             "answerable": answerable, "refused": refused, "fit_no_tool": foreign, "held_back": held_back,
             "mean": {"dev": measures(&self.mean(|s| &s.dev, false)), "test": measures(&self.mean(|s| &s.test, false))},
             "mean_measure_only": {"dev": measures(&self.mean(|s| &s.dev, true)), "test": measures(&self.mean(|s| &s.test, true))},
+            "own": {"dev": measures(&self.own(|s| &s.dev)), "test": measures(&self.own(|s| &s.test))},
+            "delivered": {"dev": self.delivered(|s| &s.dev), "test": self.delivered(|s| &s.test)},
             "calibration_error": self.calibration(),
         }))?)
     }

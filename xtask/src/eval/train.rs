@@ -14,7 +14,8 @@ use super::md5;
 use super::report::line;
 
 /// Writes one row of little-endian floats per candidate: number of the set, number of the query in
-/// it, whether the tool is right, how many tools are right, then the signals. Sets that may only be
+/// it, whether the tool is right, how many tools are right, then the signals. Queries that fit no
+/// tool come from the project's own sets alone. Sets that may only be
 /// measured on, and test halves, are left out. A `.txt` beside it names sets and columns.
 pub(super) fn write_signals(sets: &[Set], path: &Path) -> Result<()> {
     let mut out = BufWriter::new(File::create(path)?);
@@ -26,7 +27,7 @@ pub(super) fn write_signals(sets: &[Set], path: &Path) -> Result<()> {
             .queries
             .iter()
             .enumerate()
-            .filter(|(_, q)| q.dev && !q.gold.is_empty())
+            .filter(|(_, q)| q.dev && (set.own || !q.gold.is_empty()))
         {
             for (id, signals) in set.index.signals(&query.text, &Filter::default()) {
                 let right = as_float(usize::from(query.gold.contains(&id)));

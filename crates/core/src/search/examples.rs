@@ -4,8 +4,9 @@ use std::sync::Arc;
 
 use serde_json::json;
 
-use super::{Filter, Hits, Index, Part, ServerTools, Weights};
+use super::{Filter, Hit, Hits, Index, Learned, Part, ServerTools, Weights};
 use crate::catalog::{Tool, ToolId};
+use crate::pattern::{Outcome, Pattern};
 
 fn server(name: &str, tools: &[(&str, &str)]) -> Arc<Part> {
     let tools: Vec<Arc<Tool>> = tools
@@ -274,4 +275,85 @@ fn an_explanation_says_which_words_matched_where() {
             .is_empty()
     );
     assert!(index.explain("", &Filter::default(), &id).is_empty());
+}
+
+#[test]
+fn hits_far_behind_the_best_are_left_out() {
+    let hit = |name: &str, score: f32, relevance: f32| Hit {
+        id: ToolId::new("s", name),
+        score,
+        relevance,
+    };
+    let found = Hits {
+        hits: vec![
+            hit("a", 9.0, 0.8),
+            hit("b", 2.0, 0.1),
+            hit("c", 8.5, 0.1),
+            hit("d", 1.0, 0.0),
+        ],
+        total: 4,
+    };
+    // The second stays because one after it is close: several wishes take turns.
+    assert_eq!(found.close().len(), 3);
+    assert_eq!(found.close_within(0.1).len(), 1);
+    assert_eq!(found.close_within(100.0).len(), 4);
+    assert!(Hits::default().close().is_empty());
+    let named = Hits {
+        hits: vec![hit("named", 1.0, 1.0), hit("other", 9.0, 0.5)],
+        total: 2,
+    };
+    assert_eq!(named.close().len(), 2);
+}
+
+#[test]
+fn a_pattern_narrows_what_is_found() {
+    let index = workshop();
+    for (pattern, expect) in [("create_*", true), ("/^list_/", false)] {
+        let pattern = Pattern::new(pattern).unwrap();
+        let allow = |id: &ToolId| pattern.test(Some(id.server()), id.tool()) == Outcome::Yes;
+        let filter = Filter {
+            allow: Some(&allow),
+            ..Filter::default()
+        };
+        let found = index.search("create an issue in the repository", &filter);
+        assert!(found.hits.iter().all(|h| allow(&h.id)));
+        let created = found.hits.iter().any(|h| h.id.tool() == "create_issue");
+        assert_eq!(created, expect, "{}", pattern.text());
+    }
+}
+
+#[test]
+fn what_was_run_after_a_like_search_comes_up_the_next_time() {
+    let index = workshop();
+    let plain = index.search("issue", &Filter::default());
+    let second = plain.hits[1].id.clone();
+    let mut learned = Learned::default();
+    for _ in 0..6 {
+        learned.record("ann", "issue", &second, 0);
+    }
+    let lifts = learned.lifts("ann", "issue", 0);
+    let lifted = Filter {
+        lifts: Some(&lifts),
+        ..Filter::default()
+    };
+    let found = index.search("issue", &lifted);
+    let score = |found: &Hits| found.hits.iter().find(|h| h.id == second).unwrap().score;
+    assert!(score(&found) > score(&plain));
+    assert_eq!(found, index.search("issue", &lifted));
+    let why = index.explain("issue", &lifted, &second);
+    assert_eq!(why[0], "you ran it after a like query before");
+    // A habit never shows what may not be seen.
+    let allow = |id: &ToolId| *id != second;
+    let hidden = Filter {
+        allow: Some(&allow),
+        ..lifted
+    };
+    let found = index.search("issue", &hidden);
+    assert!(found.hits.iter().all(|h| h.id != second));
+    let other = Filter {
+        server: Some("files"),
+        ..lifted
+    };
+    let found = index.search("issue", &other);
+    assert!(found.hits.iter().all(|h| h.id.server() == "files"));
 }

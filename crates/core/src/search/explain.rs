@@ -51,6 +51,9 @@ pub(crate) fn reasons(
     if ranked.exact {
         out.push("the query is its name".to_owned());
     }
+    if ranked.lift > 0.0 {
+        out.push("you ran it after a like query before".to_owned());
+    }
     out.extend(words(index, query, ranked.number));
     let shares = Model::shared().contributions(signals);
     let mut said: Vec<(f32, &str)> = Vec::new();

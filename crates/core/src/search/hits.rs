@@ -2,6 +2,7 @@
 
 use super::explain;
 use super::index::Index;
+use super::learn::Lifts;
 use super::model::{Model, relevance};
 use super::query::Query;
 use super::retrieve::{self, Candidate, Scope, by_name};
@@ -20,6 +21,8 @@ pub struct Filter<'a> {
     pub allow: Option<&'a dyn Fn(&ToolId) -> bool>,
     /// Most hits to give; [`SEARCH_LIMIT_DEFAULT`] when not said.
     pub limit: Option<usize>,
+    /// What habits of the caller add, see [`super::Learned::lifts`].
+    pub lifts: Option<&'a Lifts>,
 }
 
 /// A tool that was found.
@@ -53,6 +56,20 @@ impl Hits {
         self.confidence() < min_confidence
     }
 
+    /// The hits without those far behind the best: what is worth showing where room is short.
+    pub fn close(&self) -> &[Hit] {
+        self.close_within(FAR_BEHIND)
+    }
+
+    /// Like [`Hits::close`], with another distance, in units of the score. A hit stays when it or
+    /// one after it is close enough, because several wishes take turns in the order.
+    pub fn close_within(&self, distance: f32) -> &[Hit] {
+        let best = self.hits.iter().map(|h| h.score).fold(f32::MIN, f32::max);
+        let is_close = |hit: &Hit| hit.relevance >= 1.0 || hit.score >= best - distance;
+        let last = self.hits.iter().rposition(is_close);
+        &self.hits[..last.map_or(0, |last| last + 1)]
+    }
+
     /// What to choose from: the first [`SEARCH_ALTERNATIVES`].
     pub fn alternatives(&self) -> &[Hit] {
         &self.hits[..self.hits.len().min(SEARCH_ALTERNATIVES)]
@@ -65,6 +82,8 @@ pub(crate) struct Ranked {
     pub(crate) score: f32,
     pub(crate) exact: bool,
     pub(crate) wish: u8,
+    /// What habits added to the score.
+    pub(crate) lift: f32,
     /// Where its signals stand.
     place: usize,
 }
@@ -77,6 +96,10 @@ struct Ranking {
     confidence: f32,
     total: usize,
 }
+
+/// A hit this much below the best, in units of the score, is hardly ever what was meant: it is
+/// e^4, about fifty times, less likely than the best. Chosen on dev halves (`docs/finding.md`).
+const FAR_BEHIND: f32 = 4.0;
 
 /// How much one more tool for the same wish falls back when others wait, in units of the score.
 const SAME_WISH: f32 = 0.4;
@@ -151,7 +174,8 @@ impl Index {
             };
             let mut found = retrieve::retrieve(self, &query, &scope);
             let exact = self.exact(&query, &scope, &mut found);
-            let (mut ranked, signals) = self.judge(&query, &found, slot, &exact);
+            let lifted = self.lifted(filter, &scope, &mut found);
+            let (mut ranked, signals) = self.judge(&query, &found, slot, &exact, &lifted);
             let scores: Vec<f32> = ranked.iter().map(|r| r.score).collect();
             let confidence = match ranked.first() {
                 Some(first) => Model::shared().confidence(&scores, &signals[first.place]),
@@ -177,14 +201,17 @@ impl Index {
         found: &retrieve::Found,
         slot: Option<u32>,
         exact: &[u32],
+        lifted: &[(u32, f32)],
     ) -> (Vec<Ranked>, Vec<Signals>) {
         let judge = Judge::new(self, query, found, slot);
         let model = Model::shared();
         let all = found.candidates.iter().enumerate();
         let signals: Vec<Signals> = all.clone().map(|(n, c)| judge.signals(n, *c)).collect();
+        let lift = |number: u32| lifted.iter().find(|l| l.0 == number).map_or(0.0, |l| l.1);
         let look = |(place, candidate): (usize, &Candidate)| Ranked {
             number: candidate.number,
-            score: model.score(&signals[place]),
+            score: model.score(&signals[place]) + lift(candidate.number),
+            lift: lift(candidate.number),
             exact: exact.contains(&candidate.number),
             wish: judge.wish(place),
             place,
@@ -207,15 +234,31 @@ impl Index {
             entry.is_some_and(|e| scope.allow.is_none_or(|allow| allow(&e.id)))
         });
         for number in &exact {
-            if !found.candidates.iter().any(|c| c.number == *number) {
-                found.candidates.push(Candidate {
-                    number: *number,
-                    score: 0,
-                });
-                found.total = found.total.max(found.candidates.len());
-            }
+            found.bring_in(*number);
         }
         exact
+    }
+
+    /// The tools that habits lift, and by how much; puts them among the candidates.
+    fn lifted(
+        &self,
+        filter: &Filter<'_>,
+        scope: &Scope<'_>,
+        found: &mut retrieve::Found,
+    ) -> Vec<(u32, f32)> {
+        let is_in_scope = |id: &ToolId| {
+            filter.server.is_none_or(|server| server == id.server())
+                && scope.allow.is_none_or(|allow| allow(id))
+        };
+        let lifts = filter.lifts.into_iter().flat_map(Lifts::iter);
+        let here = lifts.filter(|(id, _)| is_in_scope(id));
+        let lifted: Vec<(u32, f32)> = here
+            .filter_map(|(id, lift)| Some((self.number_of(&id)?, lift)))
+            .collect();
+        for (number, _) in &lifted {
+            found.bring_in(*number);
+        }
+        lifted
     }
 }
 

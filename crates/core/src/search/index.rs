@@ -179,6 +179,14 @@ impl Index {
         self.part(slot)?.entries.get(tool as usize)
     }
 
+    /// Number of a tool by its id.
+    pub(crate) fn number_of(&self, id: &ToolId) -> Option<u32> {
+        let slot = self.slot(id.server())?;
+        let entries = &self.part(slot)?.entries;
+        let place = entries.binary_search_by(|e| e.id.cmp(id)).ok()?;
+        Some(self.bases[slot as usize] + u32::try_from(place).ok()?)
+    }
+
     /// Numbers of the tools that a spelling names exactly.
     pub(crate) fn named(&self, key: u64, scope: Option<u32>) -> Vec<u32> {
         let from = self.keys.partition_point(|k| k.0 < key);

@@ -29,6 +29,11 @@ const EVIDENCE_NAMES: [&str; EVIDENCE] = [
 const EVIDENCE: usize = 13;
 type Evidence = [f64; EVIDENCE];
 
+/// What each signal counts, in the order of [`SIGNAL_NAMES`]; for measuring.
+pub fn signal_weights() -> Signals {
+    Model::shared().signals
+}
+
 /// The learned weights.
 pub(crate) struct Model {
     signals: Signals,

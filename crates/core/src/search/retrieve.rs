@@ -59,6 +59,16 @@ pub(crate) struct Found {
     pub(crate) weighed: Weighed,
 }
 
+impl Found {
+    /// Puts a tool among the candidates, for reasons other than words and meaning.
+    pub(crate) fn bring_in(&mut self, number: u32) {
+        if !self.candidates.iter().any(|c| c.number == number) {
+            self.candidates.push(Candidate { number, score: 0 });
+            self.total = self.total.max(self.candidates.len());
+        }
+    }
+}
+
 /// Who may be found.
 pub(crate) struct Scope<'a> {
     pub(crate) slot: Option<u32>,

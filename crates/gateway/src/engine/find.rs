@@ -367,6 +367,7 @@ fn search_in(
         server,
         allow: Some(&allow),
         limit: Some(limit.max(SEARCH_ALTERNATIVES)),
+        ..Filter::default()
     };
     let why = |id: &ToolId| {
         if search.explain {

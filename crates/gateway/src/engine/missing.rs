@@ -80,9 +80,9 @@ fn near_tools(
         entry.is_some_and(|e| visible(caller, &e.subject()) == Visibility::Shown)
     };
     let filter = Filter {
-        server: None,
         allow: Some(&allow),
         limit: Some(NEAREST_TOOLS_MAX),
+        ..Filter::default()
     };
     for hit in snapshot.index.search(tool, &filter).hits {
         let known = found.iter().any(|e| e.tool.id == hit.id);
