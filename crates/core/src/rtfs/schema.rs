@@ -379,13 +379,19 @@ mod tests {
             let keys = prop::collection::btree_map("[ab]", inner.clone(), 0..3);
             let words = prop::sample::subsequence(vec!["a", "b", "c"], 0..3);
             prop_oneof![
-                (inner.clone(), any::<bool>()).prop_map(|(of, typed)| match typed {
-                    true => json!({"type": "array", "items": of}),
-                    false => json!({"items": of}),
+                (inner.clone(), any::<bool>()).prop_map(|(of, typed)| {
+                    let mut schema = json!({"items": of});
+                    if typed {
+                        schema["type"] = json!("array");
+                    }
+                    schema
                 }),
-                (keys, words, any::<bool>()).prop_map(|(keys, required, typed)| match typed {
-                    true => json!({"type": "object", "properties": keys, "required": required}),
-                    false => json!({"properties": keys, "required": required}),
+                (keys, words, any::<bool>()).prop_map(|(keys, required, typed)| {
+                    let mut schema = json!({"properties": keys, "required": required});
+                    if typed {
+                        schema["type"] = json!("object");
+                    }
+                    schema
                 }),
                 inner
                     .clone()

@@ -238,7 +238,7 @@ mod tests {
     fn names(command: &Command) -> Vec<(String, String)> {
         let given = [
             ("PATH", "/bin"),
-            ("HOME", "/home/me"),
+            ("HOME", "/home/ada"),
             ("LANG", "C"),
             ("LC_ALL", "C"),
             ("TMPDIR", "/tmp"),
@@ -277,7 +277,7 @@ mod tests {
             .env
             .push(("PATH".to_owned(), Secret::new("/opt/bin")));
         let expected = pairs([
-            ("HOME", "/home/me"),
+            ("HOME", "/home/ada"),
             ("LANG", "C"),
             ("LC_ALL", "C"),
             ("TMPDIR", "/tmp"),
