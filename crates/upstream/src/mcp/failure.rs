@@ -84,6 +84,9 @@ fn said(excerpt: &str) -> String {
 
 impl Failure {
     /// Whether the request certainly had no effect, so that sending it again repeats nothing.
+    ///
+    /// HTTP 429 is a refusal before the work begins. HTTP 503 is not counted: a proxy says it too when
+    /// the server behind it went away in the middle, with `Retry-After` or without.
     pub fn was_not_delivered(&self) -> bool {
         matches!(
             self,
@@ -92,10 +95,7 @@ impl Failure {
                 | Failure::Unauthorised(_)
                 | Failure::SessionLost
                 | Failure::Overloaded
-                | Failure::Status {
-                    status: 429 | 503,
-                    ..
-                }
+                | Failure::Status { status: 429, .. }
         )
     }
 

@@ -82,7 +82,12 @@ async fn probe(peer: &Peer, before: Before<'_>) -> Result<Negotiated, Failure> {
         .begin("server/discover", Some(&modern.params), &modern.options)
         .await?;
     let patience = Duration::from_millis(ERA_PROBE_MS);
-    if let Ok(answer) = tokio::time::timeout(patience, asked.answer(&options)).await {
+    if let Ok(mut answer) = tokio::time::timeout(patience, asked.answer(&options)).await {
+        if offers_modern(&answer) {
+            answer = peer
+                .request("server/discover", Some(&modern.params), &modern.options)
+                .await;
+        }
         return match discovered(answer)? {
             Some(negotiated) => Ok(negotiated),
             None => initialize(peer, before).await.map_err(refused),
@@ -115,6 +120,20 @@ async fn discover_only(peer: &Peer, before: Before<'_>) -> Result<Negotiated, Fa
         .await;
     let neither = "it refuses both `initialize` and `server/discover`";
     discovered(answer)?.ok_or_else(|| Failure::NotMcp(neither.to_owned()))
+}
+
+/// Whether a server refuses the revision of a request and yet names it among those that it takes: it is
+/// asked once more before it counts as one of the legacy era.
+fn offers_modern(answer: &Result<Box<RawValue>, CallError>) -> bool {
+    let Err(CallError::Fault(fault)) = answer else {
+        return false;
+    };
+    let data = Fields::of(fault.data.as_deref());
+    let supported: Vec<String> = data
+        .get("supported")
+        .and_then(|supported| serde_json::from_str(supported.get()).ok())
+        .unwrap_or_default();
+    fault.code == rpc::UNSUPPORTED_VERSION && supported.iter().any(|version| version == MODERN)
 }
 
 fn options(before: Before<'_>) -> Options {

@@ -9,7 +9,7 @@ use toolcrib_core::limits::{LIST_ITEMS_MAX, LIST_PAGES_MAX, TOOL_NAME_CHARS_MAX}
 
 use super::handshake::is_unknown_method;
 use super::object::{Fields, raw};
-use super::{CallError, Connection, Failure, Options, lines};
+use super::{CallError, Connection, Failure, Options, lines, stamp};
 
 /// Which list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -166,10 +166,10 @@ impl Listing {
 }
 
 /// Why a tool cannot be used.
-fn flaw_of_tool(name: &str, fields: &Fields<'_>) -> Option<&'static str> {
+fn flaw_of_tool(name: &str, fields: &Fields<'_>) -> Option<String> {
     let is_object = |field: &str| fields.get(field).map(|value| value.get().starts_with('{'));
     let is_absent = |field: &str| fields.get(field).is_none_or(|value| value.get() == "null");
-    if name.chars().count() > TOOL_NAME_CHARS_MAX {
+    let plain = if name.chars().count() > TOOL_NAME_CHARS_MAX {
         Some("its name is too long")
     } else if is_absent("inputSchema") {
         Some("it has no `inputSchema`")
@@ -179,5 +179,8 @@ fn flaw_of_tool(name: &str, fields: &Fields<'_>) -> Option<&'static str> {
         Some("its `annotations` are not an object")
     } else {
         None
-    }
+    };
+    plain
+        .map(ToOwned::to_owned)
+        .or_else(|| stamp::flaw_of_headers(fields.get("inputSchema")?))
 }

@@ -1,5 +1,7 @@
 //! What each request of the modern era says about itself: in its `_meta`, and in headers over HTTP.
 
+use std::collections::HashSet;
+
 use http::{HeaderName, HeaderValue};
 use serde_json::Value;
 use serde_json::json;
@@ -11,6 +13,8 @@ use super::object::{Fields, raw};
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const INFO: &str = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+/// The annotation of a parameter that is to be seen on the way.
+const HEADER: &str = "x-mcp-header";
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
@@ -98,6 +102,51 @@ pub(super) fn headers(
     headers
 }
 
+/// What is wrong with the headers that a tool's schema asks for, if anything is. A tool that asks for
+/// headers that cannot be sent as it means them must not be called.
+pub(super) fn flaw_of_headers(schema: &RawValue) -> Option<String> {
+    if !schema.get().contains(HEADER) {
+        return None;
+    }
+    let schema: Value = serde_json::from_str(schema.get()).ok()?;
+    flaw_of_properties(&schema, &mut HashSet::new())
+}
+
+fn flaw_of_properties(schema: &Value, seen: &mut HashSet<String>) -> Option<String> {
+    let properties = schema.get("properties")?.as_object()?;
+    properties.iter().find_map(|(name, property)| {
+        let Some(header) = property.get(HEADER) else {
+            return flaw_of_properties(property, seen);
+        };
+        let is_token = |header: &&str| {
+            let is_fit = |c: char| c.is_ascii_alphanumeric() || "!#$%&'*+-.^_`|~".contains(c);
+            !header.is_empty() && header.chars().all(is_fit)
+        };
+        let Some(header) = header.as_str().filter(is_token) else {
+            return Some(format!("the `{HEADER}` of `{name}` is no name of a header"));
+        };
+        if !is_plain(property) {
+            return Some(format!(
+                "`{name}` has an `{HEADER}`, but is no string, integer or boolean"
+            ));
+        }
+        let is_new = seen.insert(header.to_ascii_lowercase());
+        (!is_new).then(|| format!("two of its parameters have the `{HEADER}` `{header}`"))
+    })
+}
+
+/// Whether a property holds a string, an integer or a boolean, or does not say what it holds.
+fn is_plain(property: &Value) -> bool {
+    let plain = |kind: &Value| matches!(kind.as_str(), Some("string" | "integer" | "boolean"));
+    match property.get("type") {
+        Some(Value::Array(kinds)) => {
+            kinds.iter().any(plain) && kinds.iter().all(|kind| plain(kind) || kind == "null")
+        }
+        Some(kind) => plain(kind),
+        None => true,
+    }
+}
+
 /// The properties that a schema wants in headers, found through `properties` alone.
 fn annotated<'a>(
     schema: &'a Value,
@@ -109,7 +158,7 @@ fn annotated<'a>(
     };
     for (name, property) in properties {
         path.push(name);
-        if let Some(header) = property.get("x-mcp-header").and_then(Value::as_str)
+        if let Some(header) = property.get(HEADER).and_then(Value::as_str)
             && !header.is_empty()
         {
             found.push((path.clone(), header));
@@ -214,6 +263,55 @@ mod tests {
                 "mcp-param-region: =?base64?IGV1?=",
                 "mcp-param-flag: true",
             ],
+        );
+    }
+
+    #[test]
+    fn headers_that_cannot_be_sent_as_meant_are_a_flaw() {
+        let check = |properties: Value, expected: Option<&str>| {
+            let schema = raw(&json!({"type": "object", "properties": properties}));
+            let flaw = flaw_of_headers(&schema);
+            match expected {
+                Some(part) => assert!(flaw.as_ref().unwrap().contains(part), "{flaw:?}"),
+                None => assert_eq!(flaw, None, "{properties}"),
+            }
+        };
+        let of = |kind: Value, header: Value| json!({"p": {"type": kind, "x-mcp-header": header}});
+        for kind in ["string", "integer", "boolean"] {
+            check(of(json!(kind), json!("Region-1")), None);
+        }
+        check(of(json!(["string", "null"]), json!("Region")), None);
+        check(json!({"p": {"x-mcp-header": "Region"}}), None);
+        check(json!({"p": {"type": "string"}}), None);
+        for kind in [
+            json!("object"),
+            json!("array"),
+            json!("null"),
+            json!("number"),
+            json!(["null"]),
+        ] {
+            check(of(kind, json!("Region")), Some("is no string, integer"));
+        }
+        for header in [
+            "",
+            "My Region",
+            "Region:Primary",
+            "R\u{e9}gion",
+            "Region\t1",
+        ] {
+            check(
+                of(json!("string"), json!(header)),
+                Some("is no name of a header"),
+            );
+        }
+        check(
+            of(json!("string"), json!(7)),
+            Some("is no name of a header"),
+        );
+        let named = |header: &str| json!({"type": "string", "x-mcp-header": header});
+        check(
+            json!({"a": named("MyField"), "b": {"properties": {"c": named("myfield")}}}),
+            Some("two of its parameters have the `x-mcp-header`"),
         );
     }
 

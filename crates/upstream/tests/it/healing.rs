@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use serde_json::json;
 use tokio::time::Instant;
+use toolcrib_core::rpc;
 use toolcrib_upstream::mcp::breaker::State;
 use toolcrib_upstream::mcp::{Failure, Health, Key, What};
 
@@ -137,7 +138,12 @@ async fn what_passes_is_tried_again_after_growing_pauses() {
         excerpt: String::new(),
         retry_after,
     };
-    check(status(503, None), false, 4, 7).await;
+    check(status(429, None), false, 4, 7).await;
+    check(status(429, Some(Duration::from_secs(5))), false, 4, 15).await;
+    // It may have been done before whoever stands in front of the server said so.
+    check(status(503, None), false, 1, 0).await;
+    check(status(503, Some(Duration::from_secs(5))), false, 1, 0).await;
+    check(status(503, None), true, 4, 7).await;
     check(status(503, Some(Duration::from_secs(5))), true, 4, 15).await;
     check(status(503, Some(Duration::from_mins(1))), true, 1, 0).await;
     check(status(500, None), true, 1, 0).await;
@@ -326,4 +332,34 @@ async fn lists_are_bounded_and_a_method_that_is_not_there_is_an_empty_list() {
         0,
         "what is not announced is not asked for"
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_refuses_a_revision_and_offers_it_is_asked_once_more() {
+    let check =
+        async |offered: &'static str, refusals: usize, discovers: usize, initializes: usize| {
+            let asked = Arc::new(AtomicUsize::new(0));
+            let dialer = Scripted::new(move |_, message| match message["method"].as_str() {
+                Some("server/discover") if asked.fetch_add(1, Ordering::SeqCst) < refusals => {
+                    let data = json!({"supported": [offered]});
+                    let data = serde_json::value::to_raw_value(&data).unwrap();
+                    Act::Fault(rpc::Fault {
+                        data: Some(data),
+                        ..rpc::Fault::new(rpc::UNSUPPORTED_VERSION, "unsupported")
+                    })
+                }
+                Some("server/discover") => Act::Answer(json!({
+                    "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+                })),
+                _ => fine(message),
+            });
+            let pool = pool(&dialer, |_| {});
+            call(&pool, "t", "{}").await.unwrap();
+            let times = (dialer.asked("server/discover"), dialer.asked("initialize"));
+            assert_eq!(times, (discovers, initializes), "{offered} {refusals}");
+        };
+    check("2026-07-28", 0, 1, 0).await;
+    check("2026-07-28", 1, 2, 0).await;
+    check("2026-07-28", 9, 2, 1).await;
+    check("2025-11-25", 1, 1, 1).await;
 }

@@ -5,6 +5,7 @@
 )]
 
 mod calls;
+mod caps;
 mod eras;
 mod faults;
 mod fixture;

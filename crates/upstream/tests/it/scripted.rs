@@ -21,6 +21,7 @@ use crate::fixture::now_ms;
 pub(crate) enum Act {
     Answer(Value),
     Refuse(i64),
+    Fault(rpc::Fault),
     Fail(Failure),
     Break(Failure),
     Nothing,
@@ -106,6 +107,7 @@ impl Dialer for Scripted {
                 let text = match script(number, &message) {
                     Act::Answer(result) => rpc::result(&id, &result),
                     Act::Refuse(code) => rpc::fault(Some(&id), &rpc::Fault::new(code, "no")),
+                    Act::Fault(fault) => rpc::fault(Some(&id), &fault),
                     Act::Fail(failure) => {
                         let _ = answers.send(Incoming::Failed { id, failure }).await;
                         continue;
