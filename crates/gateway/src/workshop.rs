@@ -36,6 +36,15 @@ pub fn serve(name: &str, input: impl BufRead, output: impl Write) -> std::io::Re
     }
 }
 
+/// The tools of a server, as it lists them; nothing where there is no server of that name.
+pub fn tools(name: &str) -> Value {
+    match name {
+        "notes" => notes::Notes::default().tools(),
+        "calendar" => calendar::Calendar::default().tools(),
+        _ => json!([]),
+    }
+}
+
 fn answer(
     bench: &mut dyn Bench,
     input: impl BufRead,

@@ -238,17 +238,13 @@ fn show(context: &mut Context, entries: &[Entry], head: bool) -> Result<(), Fail
 fn row(entry: &Entry) -> [String; 6] {
     let record = &entry.record;
     let took = record.duration_us.map(|us| (us / 1000).to_string());
-    let why = match &record.error_code {
-        Some(code) => format!("{code}: {}", record.reason),
-        None => record.reason.clone(),
-    };
     [
         moment(record.timestamp_ms),
         record.actor_id.clone(),
         record.tool_id.clone(),
         record.outcome.as_str().to_owned(),
         took.unwrap_or_else(|| "-".to_owned()),
-        why,
+        record.reason.clone(),
     ]
 }
 

@@ -1,9 +1,11 @@
-//! `toolcrib demo`: the first minute, played through with the real commands on a home directory of
-//! its own.
+//! `toolcrib demo`: what it is like, played through on a home directory of its own: an agent at the
+//! counter, or how the configuration comes to be.
+
+mod agent;
 
 use std::path::Path;
 
-use clap::{Args, Parser};
+use clap::{Args, Parser, ValueEnum};
 use toolcrib_config::surroundings::{Os, Surroundings};
 use toolcrib_core::Code;
 
@@ -14,9 +16,21 @@ use crate::ui::{Line, Tone};
 /// Play the first minute on a home directory of its own; nothing of yours is touched
 #[derive(Debug, Args)]
 pub struct Demo {
+    /// Which story
+    #[arg(value_enum, default_value = "agent")]
+    story: Story,
     /// Keep the directory and say where it is
     #[arg(long)]
     keep: bool,
+}
+
+/// What is played.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum Story {
+    /// An agent finds, runs and is refused, over the real door
+    Agent,
+    /// The servers of five clients become one configuration
+    Setup,
 }
 
 /// The files of the stage: path below the home directory, and text.
@@ -73,11 +87,6 @@ const STEPS: &[Step] = &[
         write: None,
         command: &["rules", "explain", "github:delete_issue"],
     },
-    Step {
-        about: "And which tool does it find for a plain wish?",
-        write: None,
-        command: &["search", "could you please open a ticket about this bug"],
-    },
 ];
 
 impl Demo {
@@ -95,17 +104,10 @@ impl Demo {
         let home = stage.path().join("home");
         let project = stage.path().join("project");
         std::fs::create_dir(&project).map_err(|error| broken("made", &error))?;
-        for (name, text) in HOME {
-            put(&home.join(name), text)?;
-        }
-        let own = std::mem::replace(
-            &mut context.surroundings,
-            Surroundings::new(Os::Linux, &home, &project, |name| {
-                (name == "GITHUB_TOKEN").then(|| "from-the-environment".to_owned())
-            }),
-        );
-        let played = play(context, &home);
-        context.surroundings = own;
+        let played = match self.story {
+            Story::Agent => agent_story(context, &home),
+            Story::Setup => setup_story(context, &home, &project),
+        };
         if self.keep {
             let path = stage.keep();
             context.ui.gap();
@@ -115,6 +117,44 @@ impl Demo {
         }
         played
     }
+}
+
+/// An agent's session, and then the log of it.
+fn agent_story(context: &mut Context, home: &Path) -> Result<(), Failure> {
+    agent::play(context, home)?;
+    context.ui.gap();
+    let about = "── Every request left one record, and nobody can take one out unseen:";
+    context.ui.line(Line::new().tone(Tone::Strong, about));
+    on_stage(context, home, home, |context| {
+        say(context, &["audit", "tail"])?;
+        say(context, &["audit", "verify"])
+    })?;
+    context.ui.gap();
+    context.ui.line("Next: `toolcrib import` shows the servers that your own clients have, `toolcrib demo setup` how they become one configuration.");
+    flush(context)
+}
+
+fn setup_story(context: &mut Context, home: &Path, project: &Path) -> Result<(), Failure> {
+    for (name, text) in HOME {
+        put(&home.join(name), text)?;
+    }
+    on_stage(context, home, project, |context| play(context, home))
+}
+
+/// Runs something as if the user lived on the stage.
+fn on_stage(
+    context: &mut Context,
+    home: &Path,
+    project: &Path,
+    work: impl FnOnce(&mut Context) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let stage = Surroundings::new(Os::Linux, home, project, |name| {
+        (name == "GITHUB_TOKEN").then(|| "from-the-environment".to_owned())
+    });
+    let own = std::mem::replace(&mut context.surroundings, stage);
+    let played = work(context);
+    context.surroundings = own;
+    played
 }
 
 fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
@@ -129,22 +169,24 @@ fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
         context
             .ui
             .line(Line::new().tone(Tone::Strong, format_args!("── {number}. {}", step.about)));
-        context.ui.line(Line::new().tone(
-            Tone::Dim,
-            format_args!("$ toolcrib {}", shell(step.command)),
-        ));
-        context.ui.gap();
-        flush(context)?;
-        let words = std::iter::once("toolcrib").chain(step.command.iter().copied());
-        let cli = Cli::try_parse_from(words).map_err(|error| Failure::usage(error.to_string()))?;
-        let (Command::Direct(command) | Command::Mcp(command)) = cli.command;
-        // A step that fails is part of the story: what it says is what is to be seen.
-        if let Err(failure) = carry_out(command, context) {
-            context.ui.failure(&failure);
-        }
-        flush(context)?;
+        say(context, step.command)?;
     }
     Ok(())
+}
+
+/// Shows a command and runs it. One that fails is part of the story: what it says is to be seen.
+fn say(context: &mut Context, words: &[&str]) -> Result<(), Failure> {
+    let line = format_args!("$ toolcrib {}", shell(words)).to_string();
+    context.ui.line(Line::new().tone(Tone::Dim, line));
+    context.ui.gap();
+    flush(context)?;
+    let words = std::iter::once("toolcrib").chain(words.iter().copied());
+    let cli = Cli::try_parse_from(words).map_err(|error| Failure::usage(error.to_string()))?;
+    let (Command::Direct(command) | Command::Mcp(command)) = cli.command;
+    if let Err(failure) = carry_out(command, context) {
+        context.ui.failure(&failure);
+    }
+    flush(context)
 }
 
 /// Writes out what is shown so far, so that findings on standard error stand below their command.

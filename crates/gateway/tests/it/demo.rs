@@ -3,9 +3,35 @@
 use crate::home::Home;
 
 #[test]
-fn the_demo_plays_every_step_and_touches_nothing_of_the_user() {
+fn an_agent_finds_runs_and_is_refused_over_the_real_door() {
     let home = Home::new();
     let ran = home.run(&["demo"]);
+    assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
+    for expected in [
+        "  search_tools  ",
+        "create_note(title: string, body: string)",
+        "\"success\":true,\"result\":{\"id\":1,",
+        "TOOL_VALIDATION_ERROR",
+        "CONFIRMATION_REQUIRED",
+        "\"deleted\":1",
+        "TOOL_DISABLED",
+        "The whole session cost ",
+        "The audit log is intact: 5 records",
+    ] {
+        assert!(
+            ran.out.contains(expected),
+            "missing {expected:?} in\n{}",
+            ran.out
+        );
+    }
+    assert_eq!(ran.err, "");
+    assert_eq!(std::fs::read_dir(home.path("")).unwrap().count(), 2);
+}
+
+#[test]
+fn the_demo_plays_every_step_and_touches_nothing_of_the_user() {
+    let home = Home::new();
+    let ran = home.run(&["demo", "setup"]);
     assert_eq!(ran.code, Some(0), "{}", ran.err);
     for expected in [
         "same server as filesystem",
@@ -14,7 +40,6 @@ fn the_demo_plays_every_step_and_touches_nothing_of_the_user() {
         "6 servers written to ~/.config/toolcrib/toolcrib.yaml",
         "Tools: 3 total, 2 enabled",
         "github:delete_issue is disabled by rule 2",
-        "1. github:create_issue (",
     ] {
         assert!(
             ran.out.contains(expected),

@@ -27,7 +27,6 @@ fn arguments_that_are_not_understood_end_with_1_and_the_code() {
         &["trust", "missing-directory"],
         &["trust", "--list", "--revoke"],
         &["mcp"],
-        &[],
     ] {
         let said = home.run(arguments);
         assert_eq!(said.code, Some(1), "{arguments:?}: {}", said.err);

@@ -42,7 +42,7 @@ fn record(tool: &str, outcome: Outcome) -> Record {
             Decision::Allowed
         },
         reason: if refused {
-            "It needs a key."
+            "IDEMPOTENCY_REQUIRED: no key"
         } else {
             "allowed"
         }
@@ -241,7 +241,7 @@ fn the_log_is_read_searched_exported_and_proved() {
         tail.out
     );
     assert!(
-        tail.out.contains("IDEMPOTENCY_REQUIRED: It needs a key."),
+        tail.out.contains("IDEMPOTENCY_REQUIRED: no key"),
         "{}",
         tail.out
     );

@@ -1,0 +1,298 @@
+//! An agent at the counter: a session over the real door, with the tokens and the time of each step.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::Path;
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+use toolcrib_core::Code;
+
+use super::put;
+use crate::cli::Context;
+use crate::failure::Failure;
+use crate::ui::{Line, Tone};
+use crate::workshop;
+
+/// Longest line of an answer that is shown; the rest is counted.
+const SHOWN_CHARS: usize = 600;
+
+/// One thing that the agent does.
+struct Step {
+    about: &'static str,
+    tool: &'static str,
+    arguments: fn(&Story) -> Value,
+}
+
+/// What the agent learnt on the way.
+#[derive(Default)]
+struct Story {
+    note: Value,
+}
+
+const STEPS: &[Step] = &[
+    Step {
+        about: "It has a wish and does not know the tool.",
+        tool: "search_tools",
+        arguments: |_| json!({"query": "please write down that we are out of coffee"}),
+    },
+    Step {
+        about: "The hit carries its signature, so it can be run at once.",
+        tool: "execute_tool",
+        arguments: |_| {
+            json!({"server": "notes", "tool": "create_note",
+                   "arguments": {"title": "Coffee", "body": "We are out of coffee."}})
+        },
+    },
+    Step {
+        about: "Arguments that do not fit never reach the server; the answer says what would.",
+        tool: "execute_tool",
+        arguments: |_| json!({"server": "notes", "tool": "create_note", "arguments": {"titel": "Coffee"}}),
+    },
+    Step {
+        about: "Deleting is destructive: without a key and a confirmation it is refused.",
+        tool: "execute_tool",
+        arguments: |story| json!({"server": "notes", "tool": "delete_note", "arguments": {"id": story.note}}),
+    },
+    Step {
+        about: "With both it is done, once, however often it is asked.",
+        tool: "execute_tool",
+        arguments: |story| {
+            json!({"server": "notes", "tool": "delete_note", "arguments": {"id": story.note},
+                   "options": {"confirmed": true, "idempotency_key": "demo-1"}})
+        },
+    },
+    Step {
+        about: "What a rule switches off is not found, and not run.",
+        tool: "execute_tool",
+        arguments: |_| json!({"server": "calendar", "tool": "cancel_event", "arguments": {"id": 1}}),
+    },
+];
+
+/// Plays the session in a home directory of its own.
+pub(super) fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
+    let program = std::env::current_exe().map_err(|error| broken(&error))?;
+    furnish(home, &program)?;
+    let mut door = Door::open(&program, home)?;
+    let hello = door.ask(
+        "initialize",
+        &json!({"protocolVersion": "2025-11-25", "capabilities": {},
+                "clientInfo": {"name": "toolcrib-demo", "version": env!("CARGO_PKG_VERSION")}}),
+    )?;
+    door.tell("notifications/initialized")?;
+    let listed = door.ask("tools/list", &json!({}))?;
+    let tools = listed.result["tools"]
+        .as_array()
+        .cloned()
+        .unwrap_or_default();
+    let mut cost = tokens(&listed.result["tools"].to_string());
+    heading(
+        context,
+        "An agent connects. This is all it sees:",
+        hello.micros + listed.micros,
+        cost,
+    );
+    for tool in &tools {
+        let text = |field: &str| tool[field].as_str().unwrap_or_default().to_owned();
+        let first = text("description");
+        let first = first
+            .split(". ")
+            .next()
+            .unwrap_or_default()
+            .trim_end_matches('.')
+            .to_owned();
+        context.ui.line(
+            Line::new()
+                .text("  ")
+                .tone(Tone::Strong, text("name"))
+                .text(format_args!("  {first}")),
+        );
+    }
+    let mut story = Story::default();
+    for step in STEPS {
+        let arguments = (step.arguments)(&story);
+        let answer = door.ask(
+            "tools/call",
+            &json!({"name": step.tool, "arguments": arguments}),
+        )?;
+        let said = answer.result["content"][0]["text"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
+        let spent = tokens(&arguments.to_string()) + tokens(&said);
+        cost += spent;
+        heading(context, step.about, answer.micros, spent);
+        context
+            .ui
+            .line(Line::new().tone(Tone::Dim, format_args!("  > {} {arguments}", step.tool)));
+        context.ui.line(format!("  {}", shortened(&said)));
+        let result: Value = serde_json::from_str(&said).unwrap_or_default();
+        if let Some(id) = result["result"].get("id") {
+            story.note = id.clone();
+        }
+    }
+    door.close()?;
+    closing(context, cost);
+    Ok(())
+}
+
+/// What the session cost, and what the same tools cost when all are shown.
+fn closing(context: &mut Context, cost: usize) {
+    let all: usize = workshop::NAMES
+        .iter()
+        .map(|name| tokens(&workshop::tools(name).to_string()))
+        .sum();
+    let count: usize = workshop::NAMES
+        .iter()
+        .map(|name| workshop::tools(name).as_array().map_or(0, Vec::len))
+        .sum();
+    let each = all / count.max(1);
+    context.ui.gap();
+    context.ui.line(Line::new().tone(
+        Tone::Strong,
+        format_args!("The whole session cost {cost} tokens, definitions included."),
+    ));
+    context.ui.line(format!(
+        "These {count} small tools alone cost {all} tokens when all are shown, {each} each, in every message; \
+         the tools of a dozen real servers cost 100,000 and more, and the five stay what they are."
+    ));
+}
+
+fn heading(context: &mut Context, about: &str, micros: u128, tokens: usize) {
+    context.ui.gap();
+    context.ui.line(
+        Line::new()
+            .tone(Tone::Strong, format_args!("── {about}"))
+            .tone(
+                Tone::Dim,
+                format_args!("  [{}, {tokens} tokens]", time(micros)),
+            ),
+    );
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
+fn time(micros: u128) -> String {
+    format!("{:.1} ms", micros as f64 / 1000.0)
+}
+
+fn shortened(text: &str) -> String {
+    let chars = text.chars().count();
+    if chars <= SHOWN_CHARS {
+        return text.to_owned();
+    }
+    let begin: String = text.chars().take(SHOWN_CHARS).collect();
+    format!("{begin}… ({chars} characters)")
+}
+
+/// Tokens as o200k counts them.
+fn tokens(text: &str) -> usize {
+    bpe_openai::o200k_base().count(text)
+}
+
+/// A configuration with the two small servers of this program and one rule.
+fn furnish(home: &Path, program: &Path) -> Result<(), Failure> {
+    let server = |name: &str| json!({"command": program, "args": ["workshop", name]});
+    let config = json!({
+        "servers": {"notes": server("notes"), "calendar": server("calendar")},
+        "toolRules": [{"pattern": ["cancel_*"], "enabled": false}],
+    });
+    put(
+        &home.join(".config/toolcrib/toolcrib.json"),
+        &config.to_string(),
+    )
+}
+
+/// The door, on the standard streams of a process of its own.
+struct Door {
+    child: Child,
+    input: ChildStdin,
+    output: BufReader<ChildStdout>,
+    asked: u64,
+}
+
+/// What came back, and how long it took.
+struct Answer {
+    result: Value,
+    micros: u128,
+}
+
+impl Door {
+    fn open(program: &Path, home: &Path) -> Result<Self, Failure> {
+        let mut command = Command::new(program);
+        command
+            .args(["serve", "--stdio"])
+            .current_dir(home)
+            .env_clear()
+            .env("HOME", home)
+            .env("TMPDIR", home)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::null());
+        if let Some(profile) = std::env::var_os("LLVM_PROFILE_FILE") {
+            command.env("LLVM_PROFILE_FILE", profile);
+        }
+        let mut child = command.spawn().map_err(|error| broken(&error))?;
+        match (child.stdin.take(), child.stdout.take()) {
+            (Some(input), Some(output)) => Ok(Self {
+                child,
+                input,
+                output: BufReader::new(output),
+                asked: 0,
+            }),
+            _ => Err(Failure::new(
+                Code::ServerConnectionError,
+                "the demo has no pipe to its server",
+            )),
+        }
+    }
+
+    fn write(&mut self, message: &Value) -> Result<(), Failure> {
+        writeln!(self.input, "{message}")
+            .and_then(|()| self.input.flush())
+            .map_err(|error| broken(&error))
+    }
+
+    fn tell(&mut self, method: &str) -> Result<(), Failure> {
+        self.write(&json!({"jsonrpc": "2.0", "method": method}))
+    }
+
+    fn ask(&mut self, method: &str, params: &Value) -> Result<Answer, Failure> {
+        self.asked += 1;
+        let id = self.asked;
+        let begun = Instant::now();
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "method": method, "params": params}))?;
+        loop {
+            let mut line = String::new();
+            let read = self
+                .output
+                .read_line(&mut line)
+                .map_err(|error| broken(&error))?;
+            if read == 0 {
+                return Err(Failure::new(
+                    Code::ServerConnectionError,
+                    "the server of the demo ended early; `toolcrib serve --stdio -v` says why",
+                ));
+            }
+            let message: Value = serde_json::from_str(&line).unwrap_or_default();
+            if message["id"] == id {
+                return Ok(Answer {
+                    result: message["result"].clone(),
+                    micros: begun.elapsed().as_micros(),
+                });
+            }
+        }
+    }
+
+    /// Closes the pipe and waits for the process to end by itself.
+    fn close(mut self) -> Result<(), Failure> {
+        drop(self.input);
+        self.child.wait().map(drop).map_err(|error| broken(&error))
+    }
+}
+
+fn broken(error: &std::io::Error) -> Failure {
+    Failure::new(
+        Code::ServerConnectionError,
+        format!("the demo cannot talk to its own server: {error}"),
+    )
+}

@@ -1,0 +1,70 @@
+//! How trouble with a server comes to an end.
+
+use super::*;
+
+#[tokio::test(start_paused = true)]
+async fn retries_come_to_an_end_and_a_server_may_have_its_own_number() {
+    let check = |retries, expect| async move {
+        let scene = Scene::new();
+        scene.stage.set("a", [fail(status(503, None))]);
+        let mut server = child("a");
+        server.handling.retries = retries;
+        let options = DiscoveryOptions::default();
+        let found = scene.service.discover_tools(&server, &options).await;
+        assert!(matches!(found, Err(DiscoveryError::ToolsListFailed(_))));
+        assert_eq!(scene.stage.count("a"), expect);
+    };
+    check(None, 4).await;
+    check(Some(0), 1).await;
+    check(Some(1), 2).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn retry_after_is_obeyed() {
+    let scene = Scene::new();
+    scene
+        .stage
+        .set("a", [fail(status(429, Some(20 * SECOND))), tools(&["x"])]);
+    let start = Instant::now();
+    let options = DiscoveryOptions::default();
+    scene
+        .service
+        .discover_tools(&child("a"), &options)
+        .await
+        .unwrap();
+    assert_eq!(start.elapsed(), 20 * SECOND);
+    let waiting = Event::Waiting {
+        server: "a".into(),
+        retry: 1,
+        delay: 20 * SECOND,
+    };
+    assert!(scene.events.lock().unwrap().contains(&waiting));
+}
+
+#[tokio::test(start_paused = true)]
+async fn whoever_asks_for_an_hour_is_not_asked_before() {
+    let scene = Scene::new();
+    let hour = 3_600 * SECOND;
+    scene.stage.set("a", [fail(status(429, Some(hour)))]);
+    let options = DiscoveryOptions::default();
+    let found = scene.service.discover_tools(&child("a"), &options).await;
+    assert_eq!(found.unwrap_err(), DiscoveryError::RateLimited(hour));
+    assert_eq!(scene.stage.count("a"), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_hangs_times_out() {
+    let scene = Scene::new();
+    scene.stage.set("a", [Act::Hang]);
+    let mut server = child("a");
+    server.handling.start_timeout_ms = Some(2_000);
+    server.handling.call_timeout_ms = Some(1_000);
+    let options = DiscoveryOptions {
+        retry_policy: RetryPolicy::none(),
+        ..DiscoveryOptions::default()
+    };
+    let start = Instant::now();
+    let found = scene.service.discover_tools(&server, &options).await;
+    assert_eq!(found.unwrap_err(), DiscoveryError::Timeout(3 * SECOND));
+    assert_eq!(start.elapsed(), 3 * SECOND);
+}
