@@ -147,7 +147,8 @@ fn every_file_is_part_of_a_crate() {
         let dir = path.parent()?;
         let above = dir.file_name()?.to_string_lossy().into_owned();
         let is_root = matches!(stem.as_str(), "lib" | "main" | "build")
-            || ["tests", "benches", "examples", "bin"].contains(&above.as_str())
+            || dir.ends_with("src/bin")
+            || ["tests", "benches", "examples"].contains(&above.as_str())
                 && !name.contains("/src/");
         if is_root || name.contains("fixtures/") {
             return None;
