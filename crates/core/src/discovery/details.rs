@@ -21,7 +21,7 @@ use crate::tokens;
 /// How much of a tool is shown.
 #[derive(Clone, Copy, Debug)]
 struct Level {
-    /// Longest text of a parameter, in characters; the tool's own may be longer.
+    /// Longest text of a parameter, in characters; the tool's own may be somewhat longer.
     text: usize,
     /// How much of types is written out.
     types: Detail,
@@ -228,11 +228,8 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     fn written(&self, level: &Level) -> String {
-        let own = if level.text == 0 {
-            0
-        } else {
-            2 * level.text + 20
-        };
+        // The tool's own text is mostly the longest, and its beginning was read in the search already.
+        let own = if level.text == 0 { 0 } else { level.text + 40 };
         let (description, cut) = prose::shorten(&self.tool.description, own);
         let (mut answer, cut_inside) = self.answer(level);
         answer.description = &description;

@@ -71,6 +71,41 @@ pub fn sense<'a>(text: &'a str, name: &str) -> Cow<'a, str> {
     text
 }
 
+/// How a description says what a parameter is where it is left out, before the value itself.
+const DEFAULT_REMARKS: [&str; 6] = [
+    "default is ",
+    "default: ",
+    "default = ",
+    "default ",
+    "defaults to ",
+    "by default ",
+];
+
+/// A text without a remark at its end on the default, which stands beside it: `(default: 10)`,
+/// `Defaults to 10.` Remarks that say more than the value stay.
+pub fn without_default<'a>(text: &'a str, default: &str) -> &'a str {
+    let bare = |text: &'a str| text.trim_end_matches(|c: char| ".)]\"'`".contains(c));
+    let default = default.trim_matches('"');
+    let Some(head) = bare(text).strip_suffix(default) else {
+        return text;
+    };
+    let head = head.trim_end_matches(['"', '\'', '`']);
+    for remark in DEFAULT_REMARKS {
+        let Some(at) = head.len().checked_sub(remark.len()) else {
+            continue;
+        };
+        let found = head
+            .get(at..)
+            .is_some_and(|end| end.eq_ignore_ascii_case(remark));
+        let before = head.get(..at).unwrap_or_default();
+        let apart = before.is_empty() || before.ends_with(['(', '[', ' ', ',', ';']);
+        if found && apart {
+            return before.trim_end_matches(|c: char| c.is_whitespace() || "([,;-–—".contains(c));
+        }
+    }
+    text
+}
+
 /// Whether a sentence ends before `at`.
 fn is_end(text: &str, at: usize) -> bool {
     let after = text[at..].chars().next();
@@ -127,6 +162,27 @@ mod tests {
             ("Größe", "größe", ""),
         ] {
             assert_eq!(sense(text, name), expect, "{text}");
+        }
+    }
+
+    #[test]
+    fn a_remark_on_the_default_is_left_out_where_it_says_no_more() {
+        for (text, default, expect) in [
+            ("Page size (default: 10)", "10", "Page size"),
+            ("Page size. Defaults to 10.", "10", "Page size."),
+            ("Sort order, default 'asc'.", "\"asc\"", "Sort order"),
+            ("Sort order (Default is `asc`)", "\"asc\"", "Sort order"),
+            ("Default: true", "true", ""),
+            (
+                "Page size (default: 10, max: 50)",
+                "10",
+                "Page size (default: 10, max: 50)",
+            ),
+            ("Page size (default: 100)", "10", "Page size (default: 100)"),
+            ("The nondefault 10", "10", "The nondefault 10"),
+            ("At most 10", "10", "At most 10"),
+        ] {
+            assert_eq!(without_default(text, default), expect, "{text}");
         }
     }
 

@@ -84,7 +84,11 @@ fn parameter(field: &Field<'_>, level: &Level, nesting: usize, cut: &mut bool) -
     shown.insert("type".into(), written.into());
     if let Some(text) = outline.description().or_else(|| inner.description()) {
         let text = prose::sense(text, field.name);
-        let (text, shortened) = prose::shorten(&text, level.text);
+        let text = match shown_default(outline) {
+            Some(default) => prose::without_default(&text, &default.to_string()),
+            None => &text,
+        };
+        let (text, shortened) = prose::shorten(text, level.text);
         *cut |= shortened;
         if !text.is_empty() {
             shown.insert("description".into(), text.into_owned().into());
@@ -119,15 +123,11 @@ fn keywords(
     inner: &Outline<'_>,
     cut: &mut bool,
 ) {
-    let default = outline
-        .keyword("default")
-        .filter(|value| says_something(value));
-    if let Some(default) = default {
-        if default.to_string().chars().count() > SHORT_CHARS_MAX {
-            *cut = true;
-        } else {
+    match shown_default(outline) {
+        Some(default) => {
             shown.insert("default".into(), default.clone());
         }
+        None => *cut |= outline.keyword("default").is_some_and(says_something),
     }
     if let Some(format) = outline.text("format").or_else(|| inner.text("format")) {
         shown.insert("format".into(), format.into());
@@ -147,6 +147,13 @@ fn keywords(
             shown.insert(name.into(), value.clone());
         }
     }
+}
+
+/// The default, where it says something and is short.
+fn shown_default<'a>(outline: &Outline<'a>) -> Option<&'a Value> {
+    let default = outline.keyword("default")?;
+    let short = default.to_string().chars().count() <= SHORT_CHARS_MAX;
+    (short && says_something(default)).then_some(default)
 }
 
 /// Whether a default tells more than that the parameter may be left out.

@@ -221,3 +221,12 @@ fn a_schema_that_nothing_passes_gives_nothing() {
     let huge = one(json!({"type": "string", "default": "x".repeat(9_000)}));
     assert_eq!(sample(&huge), Some(json!({"x": "x"})));
 }
+
+#[test]
+fn a_pattern_is_repeated_to_the_length_that_is_asked_for() {
+    let id =
+        json!({"type": "string", "pattern": "^[0-9a-fA-F]+$", "minLength": 24, "maxLength": 24});
+    check(one(id), json!({"x": "a".repeat(24)}));
+    let key = json!({"type": "string", "pattern": "^k-[a-c]+$", "minLength": 30, "maxLength": 30});
+    check(one(key), json!({"x": format!("k-{}", "a".repeat(28))}));
+}

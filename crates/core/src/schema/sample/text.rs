@@ -79,9 +79,13 @@ pub(super) fn text(outline: &Outline<'_>, name: &str) -> String {
         if regex::Regex::new(pattern).is_ok_and(|regex| regex.is_match(&plain)) && fits(&plain) {
             return plain;
         }
+        // One more is tried that reaches the least length exactly, where one part repeats.
+        let shortest = matching(pattern, 0).map_or(0, |text| text.chars().count());
+        let missing = least.min(SAMPLE_TEXT_CHARS_MAX).saturating_sub(shortest);
         let made: Vec<String> = BOOSTS
-            .iter()
-            .filter_map(|b| matching(pattern, *b))
+            .into_iter()
+            .chain(u32::try_from(missing))
+            .filter_map(|boost| matching(pattern, boost))
             .collect();
         let fitting = made.iter().find(|text| fits(text)).or(made.first());
         if let Some(text) = fitting {
