@@ -179,7 +179,12 @@ fn examine(request: &Request<'_>) -> (Config, Progress) {
         explicit: request.explicit.clone(),
         ..*request
     };
-    let sources = sources::import(request, &settings, file, &mut servers, &mut progress);
+    // A file that was named and cannot be had is what there is to say, not what stands elsewhere.
+    let sources = if request.explicit.is_some() && file.is_none() {
+        Vec::new()
+    } else {
+        sources::import(request, &settings, file, &mut servers, &mut progress)
+    };
     rules::apply_to_servers(
         &settings.server_rules,
         &mut servers,

@@ -2,11 +2,14 @@
 //! nothing has, secrets in plain text.
 
 use toolcrib_core::nearest;
+use toolcrib_core::pattern::Pattern;
 use toolcrib_core::pattern::rules::{Extent, RuleSet, Shadow};
 
 use crate::diagnostic::{Diagnostic, Severity};
 use crate::file::{ConfigFile, locate};
 use crate::load::Config;
+use crate::model::rule::ToolRule;
+use crate::model::server::Transport;
 
 /// A tool that is known, from the cache or the configuration: server and name.
 pub type KnownTool<'a> = (&'a str, &'a str);
@@ -17,7 +20,9 @@ pub fn findings(config: &Config, tools: &[KnownTool<'_>]) -> Vec<Diagnostic> {
     for (rules, file) in config.layers() {
         shadowed_rules(rules, file, tools, &mut found);
         unknown_servers(config, file, &mut found);
+        patterns(config, file, &mut found);
         plain_secrets(file, &mut found);
+        addresses(file, &mut found);
     }
     surface(config, &mut found);
     static_tools(config, &mut found);
@@ -34,7 +39,12 @@ fn shadowed_rules(
     for shadow in rules.shadowed(tools.iter().copied()) {
         let index = shadow.rule.to_string();
         let span = locate(&file.root, &["toolRules", &index]).unwrap_or_default();
-        let rule = &file.settings.tool_rules[shadow.rule];
+        let rules = &file.settings.tool_rules;
+        let rule = &rules[shadow.rule];
+        // A pattern that cannot be used is an error already; what its rule would do is not known.
+        if shadow.by.iter().any(|by| !is_usable(&rules[*by])) || !is_usable(rule) {
+            continue;
+        }
         let severity = if shadow.harmless {
             Severity::Note
         } else {
@@ -48,6 +58,10 @@ fn shadowed_rules(
         };
         found.push(diagnostic.at(&file.source, span).help(help));
     }
+}
+
+fn is_usable(rule: &ToolRule) -> bool {
+    rule.pattern.iter().all(|p| Pattern::new(&p.0).is_ok())
 }
 
 /// Most tools that one message names.
@@ -110,6 +124,39 @@ fn unknown_servers(config: &Config, file: &ConfigFile, found: &mut Vec<Diagnosti
     }
 }
 
+/// Patterns over `server:tool` whose server nothing has, or whose tool is written as a regular expression
+/// and is read as a glob.
+fn patterns(config: &Config, file: &ConfigFile, found: &mut Vec<Diagnostic>) {
+    for (rule, index) in file.settings.tool_rules.iter().zip(0_usize..) {
+        for (pattern, nth) in rule.pattern.iter().zip(0_usize..) {
+            let text = pattern.0.strip_prefix('!').unwrap_or(&pattern.0);
+            let Some((server, tool)) = text.split_once(':').filter(|_| !text.starts_with('/'))
+            else {
+                continue;
+            };
+            let place = ["toolRules", &index.to_string(), "pattern", &nth.to_string()];
+            let span = locate(&file.root, &place).unwrap_or_default();
+            let name = format!("toolRules[{index}].pattern[{nth}]");
+            let said = |message: String| Diagnostic::warning(message).at(&file.source, span);
+            if tool.len() > 1 && tool.starts_with('/') && Pattern::new(tool).is_ok() {
+                let message = format!("{name} is read as a glob, so its slashes match slashes");
+                found.push(said(message).help(format!(
+                    "set `server: {server}` and write {tool}, or begin the expression with the server"
+                )));
+            } else if !is_known(config, server)
+                && !config
+                    .servers
+                    .iter()
+                    .any(|s| s.name.eq_ignore_ascii_case(server))
+            {
+                let message =
+                    format!("{name} names {server:?}, which no server or adapter is called");
+                found.push(near_server(config, said(message), server));
+            }
+        }
+    }
+}
+
 /// Names with wildcards are patterns, and match whatever there will be.
 fn is_known(config: &Config, name: &str) -> bool {
     name.contains(['*', '?', '[', '{'])
@@ -145,6 +192,38 @@ fn plain_secrets(file: &ConfigFile, found: &mut Vec<Diagnostic>) {
                     )),
             );
         }
+    }
+}
+
+/// Addresses that cannot be one. Those with variables in them are known only when they are used.
+fn addresses(file: &ConfigFile, found: &mut Vec<Diagnostic>) {
+    for server in &file.servers {
+        let (Transport::Http(remote) | Transport::Sse(remote)) = &server.transport else {
+            continue;
+        };
+        if remote.url.variables().next().is_some() {
+            continue;
+        }
+        let url = remote.url.exact();
+        let scheme = url.expose().split_once("://").map(|(scheme, _)| scheme);
+        if !scheme.is_some_and(|s| ["http", "https"].iter().any(|h| s.eq_ignore_ascii_case(h))) {
+            let span = locate(&file.root, &["servers", &server.name, "url"]).unwrap_or_default();
+            let message = format!("servers.{}.url is not an HTTP address", server.name);
+            let diagnostic = Diagnostic::warning(message).at(&file.source, span);
+            found.push(
+                diagnostic
+                    .hide_text()
+                    .help("begin it with https:// or http://"),
+            );
+        }
+    }
+    let listen = &file.settings.http.listen;
+    let port = listen.rsplit_once(':').map(|(_, port)| port.parse::<u16>());
+    if !matches!(port, Some(Ok(_))) {
+        let span = locate(&file.root, &["http", "listen"]).unwrap_or_default();
+        let message = format!("http.listen is {listen:?}, which has no port");
+        let diagnostic = Diagnostic::warning(message).at(&file.source, span);
+        found.push(diagnostic.help("write address and port, such as 127.0.0.1:7332"));
     }
 }
 

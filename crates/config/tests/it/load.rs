@@ -220,8 +220,15 @@ fn an_explicit_path_overrides_the_search_order_and_needs_no_trust() {
         .write("project/other.yaml", &named("given"))
         .explicit("project/other.yaml");
     assert_eq!(server_names(&stage.load().unwrap()), ["given"]);
-    stage.explicit("project/nowhere.yaml");
+    stage
+        .write("home/.cursor/mcp.json", "{")
+        .explicit("project/nowhere.yaml");
     assert!(stage.errors()[0].contains("nowhere.yaml is not there"));
+    assert_eq!(
+        stage.inspect().1.len(),
+        1,
+        "other clients are no matter here"
+    );
     stage.write("project/x.ini", "").explicit("project/x.ini");
     assert!(stage.errors()[0].contains("no known kind of configuration file"));
     stage

@@ -44,6 +44,72 @@ fn four_different_faults_are_reported_in_one_run() {
 }
 
 #[test]
+fn patterns_over_server_and_tool_are_held_against_what_is_there() {
+    let check = |pattern: &str, expected: &[(&str, &str)]| {
+        let mut stage = Stage::new();
+        let text = format!(
+            "servers: {{github: {{command: x}}}}\ntoolRules: [{{pattern: ['{pattern}'], tags: [t]}}]\n"
+        );
+        stage.trusted("project/toolcrib.yaml", &text);
+        let found = validate::findings(&stage.load().unwrap(), &[]);
+        let said: Vec<(&str, &str)> = found
+            .iter()
+            .map(|d| (d.message.as_str(), d.help.as_deref().unwrap_or_default()))
+            .collect();
+        assert_eq!(said, expected, "{pattern}");
+    };
+    for fine in [
+        "github:create_*",
+        "GitHub:x",
+        "*:x",
+        "!git*:x",
+        "/^gitub:.*x/",
+        "create_*",
+    ] {
+        check(fine, &[]);
+    }
+    let unknown = "toolRules[0].pattern[0] names \"gitub\", which no server or adapter is called";
+    check("gitub:create_*", &[(unknown, "did you mean `github`?")]);
+    check("!gitub:create_*", &[(unknown, "did you mean `github`?")]);
+    let glob = "toolRules[0].pattern[0] is read as a glob, so its slashes match slashes";
+    let help = "set `server: github` and write /delete/i, or begin the expression with the server";
+    check("github:/delete/i", &[(glob, help)]);
+}
+
+#[test]
+fn nothing_is_said_about_what_a_rule_would_do_whose_pattern_cannot_be_used() {
+    let mut stage = Stage::new();
+    stage.trusted(
+        "project/toolcrib.yaml",
+        "toolRules:\n- {pattern: ['/(/'], enabled: false}\n- {pattern: ['/)/'], enabled: false}\n",
+    );
+    let (config, errors) = stage.inspect();
+    assert_eq!(errors.len(), 2);
+    assert!(validate::findings(&config, &[]).is_empty());
+}
+
+#[test]
+fn addresses_that_cannot_be_one_are_found() {
+    let mut stage = Stage::new();
+    stage.trusted(
+        "project/toolcrib.yaml",
+        "servers:\n  a: {url: example.com/mcp}\n  b: {url: 'HTTPS://example.com'}\n  c: {url: '${HOST:-x}/mcp'}\nhttp: {listen: here}\n",
+    );
+    let found = validate::findings(&stage.load().unwrap(), &[]);
+    let said: Vec<(usize, &str)> = found
+        .iter()
+        .map(|d| (d.position().unwrap().0, d.message.as_str()))
+        .collect();
+    assert_eq!(
+        said,
+        [
+            (2, "servers.a.url is not an HTTP address"),
+            (5, "http.listen is \"here\", which has no port"),
+        ]
+    );
+}
+
+#[test]
 fn surface_entries_must_name_a_server_and_a_tool() {
     let mut stage = Stage::new();
     stage.trusted(
