@@ -50,6 +50,7 @@ pub mod tools;
 pub mod trust;
 mod usage;
 mod watching;
+mod welcome;
 pub mod workshop;
 
 /// All MCP servers and REST APIs behind five small tools.
@@ -243,7 +244,10 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
 
 fn run(mut arguments: Vec<OsString>) -> u8 {
     // A client that starts the program with nothing but a pipe wants to speak MCP.
-    if arguments.len() == 1 && !std::io::stdin().is_terminal() {
+    if arguments.len() == 1 {
+        if std::io::stdin().is_terminal() {
+            return within(Options::default(), welcome::run);
+        }
         arguments.extend(["serve", "--stdio"].map(OsString::from));
     }
     let json = usage::asks_for_json(&arguments);
@@ -251,18 +255,23 @@ fn run(mut arguments: Vec<OsString>) -> u8 {
         Ok(cli) => cli,
         Err(error) => return usage::explain(&error, json),
     };
-    let mut ui = Ui::standard(cli.options.color, cli.options.json);
+    let (Command::Direct(command) | Command::Mcp(command)) = cli.command;
+    within(cli.options, |context| dispatch(command, context))
+}
+
+/// Runs something in a context of its own and gives the exit code.
+fn within(options: Options, work: impl FnOnce(&mut Context) -> Result<(), Failure>) -> u8 {
+    let mut ui = Ui::standard(options.color, options.json);
     let surroundings = match here() {
         Ok(surroundings) => surroundings,
         Err(failure) => return conclude(&mut ui, Err(failure)),
     };
     let mut context = Context {
         ui,
-        options: cli.options,
+        options,
         surroundings,
     };
-    let (Command::Direct(command) | Command::Mcp(command)) = cli.command;
-    let outcome = dispatch(command, &mut context);
+    let outcome = work(&mut context);
     conclude(&mut context.ui, outcome)
 }
 

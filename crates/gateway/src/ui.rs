@@ -187,4 +187,4 @@ impl Ui {
 }
 
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;

@@ -8,6 +8,7 @@ use super::adapter::Adapter;
 use super::entry::Servers;
 use super::rule::{RuleStrategy, ServerRule, ToolRule};
 use crate::placeholder::Template;
+use toolcrib_core::catalog::Inference;
 use toolcrib_core::policy::settings::PolicySettings;
 
 /// The configuration of Toolcrib. Every field is optional; keys may also be written in
@@ -375,6 +376,18 @@ pub struct Capabilities {
     pub domains: IndexMap<String, String>,
     /// Leading verbs that mean a category, added to the built-in ones: verb to category.
     pub categories: IndexMap<String, String>,
+}
+
+impl Capabilities {
+    /// What names mean: the built-in words with those that are added here.
+    pub fn inference(&self) -> Inference {
+        Inference::with(
+            self.domains.iter().map(|(a, b)| (a.as_str(), b.as_str())),
+            self.categories
+                .iter()
+                .map(|(a, b)| (a.as_str(), b.as_str())),
+        )
+    }
 }
 
 /// The log on standard error.

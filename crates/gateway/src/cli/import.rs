@@ -6,7 +6,7 @@ use clap::Args;
 use serde_json::json;
 use toolcrib_config::Severity;
 use toolcrib_config::export::own;
-use toolcrib_config::import::discover::{self, Found, State};
+use toolcrib_config::import::discover::{self, State};
 use toolcrib_config::import::{CLIENTS, Client, Discovery, Scope};
 use toolcrib_config::merge::{self, Merged};
 use toolcrib_config::places::Places;
@@ -43,10 +43,11 @@ pub struct Import {
 impl Import {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let discovery = self.discover(context)?;
-        let mut merged = merge::merge(discovery.servers().cloned());
-        let waiting = inventory::switch_off_unset(&mut merged.servers, &context.surroundings);
-        let inventory = Inventory::of(&discovery, &merged, &waiting);
+        let Found {
+            discovery,
+            merged,
+            inventory,
+        } = Found::look(context, self.from.as_deref())?;
         let target = context.explicit_config().unwrap_or_else(|| {
             Places::of(&context.surroundings)
                 .config
@@ -85,11 +86,41 @@ impl Import {
         }
         Ok(())
     }
+}
 
-    /// What the files hold that were asked for.
-    fn discover(&self, context: &Context) -> Result<Discovery, Failure> {
+/// What the files of other clients hold, and what becomes of it.
+pub(super) struct Found {
+    discovery: Discovery,
+    merged: Merged,
+    inventory: Inventory,
+}
+
+impl Found {
+    /// Looks into the files of every client, of one, or into the file that is named.
+    pub(super) fn look(context: &Context, from: Option<&str>) -> Result<Self, Failure> {
+        let discovery = Self::discover(context, from)?;
+        let mut merged = merge::merge(discovery.servers().cloned());
+        let waiting = inventory::switch_off_unset(&mut merged.servers, &context.surroundings);
+        Ok(Self {
+            inventory: Inventory::of(&discovery, &merged, &waiting),
+            discovery,
+            merged,
+        })
+    }
+
+    /// Whether no server was found.
+    pub(super) fn is_empty(&self) -> bool {
+        self.merged.servers.is_empty()
+    }
+
+    /// Shows the table of what was found where.
+    pub(super) fn show(&self, context: &mut Context) {
+        self.inventory.show(context);
+    }
+
+    fn discover(context: &Context, from: Option<&str>) -> Result<Discovery, Failure> {
         let surroundings = &context.surroundings;
-        let mut discovery = match self.from.as_deref() {
+        let mut discovery = match from {
             None => discover::discover(surroundings),
             Some(from) => match Client::by_id(from) {
                 Some(client) => Discovery {
@@ -110,7 +141,7 @@ impl Import {
 const HEADER: &str = "Written by `toolcrib import`. `toolcrib config validate` checks it.";
 
 /// A file that the user named, read in the format that it has.
-fn named(context: &Context, from: &str) -> Result<Found, Failure> {
+fn named(context: &Context, from: &str) -> Result<discover::Found, Failure> {
     let surroundings = &context.surroundings;
     let path = surroundings
         .resolve(from)

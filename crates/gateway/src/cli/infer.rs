@@ -2,8 +2,6 @@
 
 use clap::Args;
 use serde_json::json;
-use toolcrib_config::load::Config;
-use toolcrib_core::catalog::Inference;
 
 use super::Context;
 use crate::failure::Failure;
@@ -20,7 +18,7 @@ pub struct Infer {
 impl Infer {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let known = inference(&context.loader().config()?);
+        let known = context.loader().config()?.settings.capabilities.inference();
         let domains = known.domains(&self.server, &self.tool);
         let categories = known.categories(&self.server, &self.tool);
         if context.ui.is_json() {
@@ -40,19 +38,4 @@ impl Infer {
         }
         Ok(())
     }
-}
-
-/// The built-in words with those of a configuration.
-pub fn inference(config: &Config) -> Inference {
-    let added = &config.settings.capabilities;
-    Inference::with(
-        added
-            .domains
-            .iter()
-            .map(|(word, domain)| (word.as_str(), domain.as_str())),
-        added
-            .categories
-            .iter()
-            .map(|(verb, category)| (verb.as_str(), category.as_str())),
-    )
 }

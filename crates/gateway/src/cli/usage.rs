@@ -26,6 +26,11 @@ pub(super) fn explain(error: &clap::Error, json: bool) -> u8 {
         let _ = error.print();
         return exit::OK;
     }
+    // Nothing is wrong with what was said, there is more to say.
+    if !json && error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        let _ = error.print();
+        return exit::USAGE;
+    }
     let mut ui = Ui::standard(Color::Auto, json);
     let failure = Failure::usage(sentence(error, json));
     ui.failure(&failure);
@@ -36,6 +41,9 @@ pub(super) fn explain(error: &clap::Error, json: bool) -> u8 {
 
 /// What clap says, without its own `error:`; on one line where it goes into JSON.
 fn sentence(error: &clap::Error, one_line: bool) -> String {
+    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+        return "a command is missing; `--help` lists them".into();
+    }
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
     if !one_line {
@@ -81,6 +89,15 @@ mod tests {
         assert_eq!(
             short,
             "unrecognized subcommand 'statu'; tip: a similar subcommand exists: 'status'"
+        );
+    }
+
+    #[test]
+    fn a_missing_command_is_said_in_a_sentence() {
+        let error = Cli::try_parse_from(["toolcrib", "config"]).unwrap_err();
+        assert_eq!(
+            sentence(&error, true),
+            "a command is missing; `--help` lists them"
         );
     }
 }

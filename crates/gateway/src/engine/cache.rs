@@ -121,6 +121,7 @@ mod tests {
         let cache = Cache::new(&shop.engine.config());
         cache.cache_server_list("all", Arc::from([]), 0);
         cache.cache_tool_summaries("github", Arc::clone(rack), 0);
+        cache.cache_tool_summaries("jira", Arc::clone(rack), 0);
         cache.cache_server_list("all", Arc::from([]), 0);
         cache.cache_tool_details("github", "x", Arc::clone(entry), 0);
         let hour_ms = 3_600_000;
@@ -130,10 +131,13 @@ mod tests {
         assert!(cache.get_tool_summaries("github", hour_ms).is_none());
         assert!(cache.get_tool_details("github", "x", i64::MAX).is_some());
         cache.invalidate("github");
+        assert!(cache.get_tool_summaries("github", 0).is_none());
+        assert!(cache.get_tool_summaries("jira", 0).is_some());
         assert!(cache.get_tool_details("github", "x", 0).is_none());
         cache.cache_tool_summaries("github", Arc::clone(rack), 0);
         cache.invalidate_all();
         assert!(cache.get_tool_summaries("github", 0).is_none());
+        assert!(cache.get_tool_summaries("jira", 0).is_none());
     }
 
     #[tokio::test]

@@ -207,14 +207,6 @@ pub(super) struct Terms {
     pub(super) inference: Arc<Inference>,
 }
 
-fn inference(config: &Config) -> Arc<Inference> {
-    let own = &config.settings.capabilities;
-    Arc::new(Inference::with(
-        own.domains.iter().map(|(a, b)| (a.as_str(), b.as_str())),
-        own.categories.iter().map(|(a, b)| (a.as_str(), b.as_str())),
-    ))
-}
-
 impl Terms {
     /// The terms of a configuration. Overrides that cannot be used are an error: without them a
     /// tool might need less than the user wrote.
@@ -228,7 +220,7 @@ impl Terms {
             .suggest("Correct the overrides and try again")
         })?;
         Ok(Self {
-            inference: inference(&config),
+            inference: Arc::new(config.settings.capabilities.inference()),
             config,
             rulebook: Arc::new(rulebook),
         })
@@ -236,7 +228,7 @@ impl Terms {
 
     fn of(snapshot: &Snapshot) -> Self {
         Self {
-            inference: inference(&snapshot.config),
+            inference: Arc::new(snapshot.config.settings.capabilities.inference()),
             config: Arc::clone(&snapshot.config),
             rulebook: Arc::clone(&snapshot.rulebook),
         }

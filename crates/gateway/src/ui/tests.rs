@@ -4,7 +4,7 @@ use super::*;
 
 /// A stream that is read back, or fails.
 #[derive(Clone, Default)]
-struct Heard {
+pub(crate) struct Heard {
     bytes: Arc<Mutex<Vec<u8>>>,
     fails: Option<io::ErrorKind>,
 }
@@ -23,12 +23,12 @@ impl Write for Heard {
 }
 
 impl Heard {
-    fn text(&self) -> String {
+    pub(crate) fn text(&self) -> String {
         String::from_utf8(self.bytes.lock().unwrap().clone()).unwrap()
     }
 }
 
-fn ui(out: &Heard, err: &Heard, color: Color, json: bool) -> Ui {
+pub(crate) fn ui(out: &Heard, err: &Heard, color: Color, json: bool) -> Ui {
     let choice = color.choice(ColorChoice::Never);
     Ui::new(
         (Box::new(out.clone()), choice),

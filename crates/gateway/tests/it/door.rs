@@ -63,6 +63,74 @@ fn on_a_pipe_without_arguments_it_is_a_server_of_five_tools() {
     }
 }
 
+/// The answers to requests that are all written before the first answer is read, by their numbers from 1 on.
+fn answers(home: &Home, calls: &[Value]) -> Vec<Value> {
+    let mut child = home
+        .command(&[])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+    input.write_all(line(&hello).as_bytes()).unwrap();
+    for (call, id) in calls.iter().zip(1..) {
+        let call = json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": call });
+        input.write_all(line(&call).as_bytes()).unwrap();
+    }
+    drop(input);
+    let output = child.wait_with_output().unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    let mut answers: Vec<Value> = text
+        .lines()
+        .map(|line| serde_json::from_str::<Value>(line).unwrap())
+        .filter(|message| message["id"].as_i64() > Some(0))
+        .collect();
+    answers.sort_by_key(|answer| answer["id"].as_i64());
+    assert_eq!(answers.len(), calls.len(), "{text}");
+    answers
+}
+
+/// The JSON in the text of a result.
+fn told(answer: &Value) -> Value {
+    let text = answer["result"]["content"][0]["text"].as_str();
+    serde_json::from_str(text.unwrap_or_else(|| panic!("{answer}"))).unwrap()
+}
+
+#[test]
+fn what_an_agent_asks_wrongly_is_answered_so_that_it_can_go_on() {
+    let home = Home::new();
+    let tools: Vec<String> = (0..12)
+        .map(|n| format!("{{name: find_note_{n}}}"))
+        .collect();
+    home.configure(&format!(
+        "servers: {{notes: {{command: x, tools: [{}]}}}}\n",
+        tools.join(", ")
+    ));
+    let answers = answers(
+        &home,
+        &[
+            json!({ "name": "search_tools", "arguments": {} }),
+            json!({ "name": "get_tool_details", "arguments": { "server": "notes", "tool": "find_note" } }),
+            json!({ "name": "unknown", "arguments": {} }),
+            json!({ "name": "search_tools", "arguments": { "query": "find a note" } }),
+        ],
+    );
+    assert_eq!(answers[0]["result"]["isError"], true);
+    let error = told(&answers[0]);
+    assert_eq!(error["error"]["code"], "VALIDATION_ERROR");
+    assert_eq!(error["error"]["message"], "`query` is required.");
+    assert_eq!(answers[1]["result"]["isError"], true);
+    let error = told(&answers[1]);
+    assert_eq!(error["error"]["code"], "TOOL_NOT_FOUND");
+    assert_eq!(error["error"]["message"], "Tool not found: notes:find_note");
+    assert_eq!(answers[2]["error"]["code"], -32601, "{}", answers[2]);
+    let found = told(&answers[3]);
+    assert_eq!(found["results"].as_array().unwrap().len(), 10, "{found}");
+}
+
 #[test]
 fn over_http_the_five_tools_need_no_handshake() {
     let home = Home::new();

@@ -54,11 +54,19 @@ impl Sources {
                 continue;
             }
             let path = context.surroundings.display(&candidate.path);
-            let why = if there { "not used" } else { "not found" };
+            let limits = config
+                .files
+                .iter()
+                .any(|f| f.source.path() == candidate.path);
+            let why = match (there, limits) {
+                (false, _) => "not found",
+                (true, false) => "not used",
+                (true, true) => "its rules and policy hold as well, its servers are not used",
+            };
             context.ui.line(
                 Line::new()
                     .text("  ")
-                    .mark(false)
+                    .mark(limits)
                     .text(format_args!(" {path}"))
                     .tone(Tone::Dim, format_args!(" - {why}")),
             );

@@ -1,0 +1,162 @@
+//! `toolcrib` alone on a terminal: what is here, and what to do next.
+
+use toolcrib_config::Severity;
+
+use super::Context;
+use super::import::Found;
+use crate::failure::Failure;
+
+/// A command and what it is for.
+type Step = (&'static str, &'static str);
+
+const EXPORT: Step = (
+    "toolcrib export --to CLIENT",
+    "put Toolcrib into a client's file; --undo takes it out",
+);
+const SEARCH: Step = (
+    "toolcrib search \"open an issue\"",
+    "find the tool for what you want done",
+);
+
+/// What comes next where a configuration is there.
+const CONFIGURED: [Step; 3] = [
+    ("toolcrib list", "see how the servers stand"),
+    SEARCH,
+    EXPORT,
+];
+/// What comes next where only other clients have servers.
+const FOUND: [Step; 3] = [
+    SEARCH,
+    (
+        "toolcrib import --write",
+        "write the servers down as your own configuration",
+    ),
+    EXPORT,
+];
+/// What comes next where there are no servers.
+const EMPTY: [Step; 3] = [
+    ("toolcrib demo", "see it work; nothing of yours is touched"),
+    (
+        "toolcrib registry search NAME",
+        "find servers in the public registry",
+    ),
+    EXPORT,
+];
+
+/// Shows the configuration, or without one the servers of other clients, and the next three commands.
+pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
+    let config = context.loader().config()?;
+    let steps = if let Some(path) = &config.path {
+        let path = context.surroundings.display(path);
+        let servers = match config.servers.len() {
+            1 => "1 server".to_owned(),
+            n => format!("{n} servers"),
+        };
+        let line = format!("Toolcrib is configured by {path} with {servers}.");
+        context.ui.line(line);
+        CONFIGURED
+    } else {
+        let found = Found::look(context, None)?;
+        context.ui.line(if found.is_empty() {
+            "There is no configuration yet."
+        } else {
+            "There is no configuration yet; the servers of other clients are used as they are."
+        });
+        context.ui.gap();
+        found.show(context);
+        if found.is_empty() { EMPTY } else { FOUND }
+    };
+    for diagnostic in &config.diagnostics {
+        if diagnostic.severity != Severity::Note {
+            context.ui.finding(&diagnostic.into());
+        }
+    }
+    context.ui.gap();
+    context.ui.line("Next:");
+    let width = steps.iter().map(|(command, _)| command.len()).max();
+    let width = width.unwrap_or_default();
+    for (command, purpose) in steps {
+        context.ui.line(format!("  {command:<width$}  {purpose}"));
+    }
+    context.ui.gap();
+    context.ui.line("`toolcrib --help` lists every command.");
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use toolcrib_config::surroundings::{Os, Surroundings};
+
+    use super::*;
+    use crate::cli::Options;
+    use crate::ui::Color;
+    use crate::ui::tests::{Heard, ui};
+
+    /// What is said in a home that holds one file.
+    fn said(path: &str, text: &str) -> (Result<(), Failure>, String, String) {
+        let home = tempfile::tempdir().unwrap();
+        let file = home.path().join(path);
+        std::fs::create_dir_all(file.parent().unwrap_or(Path::new(""))).unwrap();
+        std::fs::write(file, text).unwrap();
+        let (out, err) = (Heard::default(), Heard::default());
+        let mut context = Context {
+            ui: ui(&out, &err, Color::Never, false),
+            options: Options::default(),
+            surroundings: Surroundings::new(Os::Linux, home.path(), home.path(), |_| None),
+        };
+        let outcome = run(&mut context);
+        (outcome, out.text(), err.text())
+    }
+
+    #[test]
+    fn what_is_here_decides_what_comes_next() {
+        let check = |path: &str, text: &str, expected: &[&str]| {
+            let (outcome, out, _) = said(path, text);
+            outcome.unwrap();
+            for part in expected {
+                assert!(out.contains(part), "no {part:?} in\n{out}");
+            }
+            let steps = out.lines().filter(|line| line.starts_with("  toolcrib "));
+            assert_eq!(steps.count(), 3, "{out}");
+        };
+        check(
+            ".cursor/mcp.json",
+            r#"{"mcpServers": {"github": {"command": "npx"}}}"#,
+            &[
+                "no configuration yet",
+                "github",
+                "cursor",
+                "toolcrib import --write",
+            ],
+        );
+        check(
+            "empty/file",
+            "",
+            &["No client has any servers.", "toolcrib demo"],
+        );
+        check(
+            ".config/toolcrib/toolcrib.yaml",
+            "servers: {a: {command: x}}\n",
+            &[
+                "~/.config/toolcrib/toolcrib.yaml with 1 server.",
+                "toolcrib list",
+            ],
+        );
+    }
+
+    #[test]
+    fn a_broken_file_is_said_and_hides_nothing() {
+        let (outcome, out, err) = said(".cursor/mcp.json", "{");
+        outcome.unwrap();
+        assert!(out.contains("~/.cursor/mcp.json cannot be read"), "{out}");
+        assert!(err.contains("mcp.json:1:1"), "{err}");
+        let (outcome, out, _) = said(".config/toolcrib/toolcrib.yaml", "servers: [");
+        assert_eq!(
+            outcome.unwrap_err().exit,
+            crate::failure::exit::CONFIGURATION
+        );
+        assert_eq!(out, "");
+    }
+}
