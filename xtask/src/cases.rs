@@ -3,6 +3,7 @@
 //! What a row recommends overrules what it expects, see the README beside the files. A file whose part of the
 //! product does not exist yet is listed as such and fails nothing.
 
+mod elsewhere;
 mod judge;
 mod retry;
 
@@ -12,6 +13,8 @@ use anyhow::{Context, Result, bail};
 use serde_json::Value;
 
 use crate::{ui, workspace};
+
+pub(crate) use elsewhere::markdown;
 
 /// One file of cases and the function that holds the product to a row of it.
 struct Suite {
@@ -26,6 +29,8 @@ enum Judgement {
     Right,
     /// It does something else: what was wanted and what was given.
     Wrong(String),
+    /// A test of the product plays the row.
+    Elsewhere,
     /// The row binds nobody here, or nobody yet.
     Passed,
 }
@@ -104,10 +109,11 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 
 /// Judges every row of a file, prints the figures, and says how many are wrong.
 fn hold(suite: &Suite, rows: &[Value]) -> Result<usize> {
-    let (mut right, mut wrong) = (0, 0);
+    let (mut right, mut played, mut wrong) = (0, 0, 0);
     for row in rows {
         match (suite.judge)(row).with_context(|| format!("{} of {}", row["id"], suite.file))? {
             Judgement::Right => right += 1,
+            Judgement::Elsewhere => played += 1,
             Judgement::Passed => {}
             Judgement::Wrong(why) => {
                 wrong += 1;
@@ -115,9 +121,9 @@ fn hold(suite: &Suite, rows: &[Value]) -> Result<usize> {
             }
         }
     }
-    let passed = rows.len() - right - wrong;
+    let passed = rows.len() - right - played - wrong;
     ui::line(&format!(
-        "{:<28} {right:>3} held, {wrong} wrong, {passed} not judged",
+        "{:<28} {right:>3} held, {played} played by tests, {wrong} wrong, {passed} not binding",
         suite.file
     ));
     Ok(wrong)
@@ -148,6 +154,7 @@ mod tests {
                 Ok(match row["is"].as_str() {
                     Some("right") => Judgement::Right,
                     Some("wrong") => Judgement::Wrong("no".into()),
+                    Some("played") => Judgement::Elsewhere,
                     _ => Judgement::Passed,
                 })
             },
@@ -156,6 +163,7 @@ mod tests {
             json!({"is": "right"}),
             json!({"is": "wrong"}),
             json!({}),
+            json!({"is": "played"}),
             json!({"is": "wrong"}),
         ];
         assert_eq!(hold(&suite, &rows).unwrap(), 2);

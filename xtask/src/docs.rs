@@ -5,7 +5,7 @@ use toolcrib_config::{reference, schema};
 
 use crate::args::Args;
 use crate::requirements::Table;
-use crate::{ui, workspace};
+use crate::{cases, ui, workspace};
 
 /// A committed file and the function that gives its content.
 struct Document {
@@ -18,6 +18,10 @@ const DOCUMENTS: &[Document] = &[
     Document {
         path: "docs/requirements.md",
         generate: || Ok(Table::load()?.to_markdown()),
+    },
+    Document {
+        path: "docs/cases.md",
+        generate: || Ok(cases::markdown()),
     },
     Document {
         path: schema::COMMITTED_PATH,

@@ -13,7 +13,7 @@ use toolcrib_core::policy::risk;
 use toolcrib_core::rtfs::grammar::type_of_text;
 use toolcrib_core::rtfs::{self, Dialect};
 
-use super::Judgement;
+use super::{Judgement, elsewhere};
 
 /// What the row says Toolcrib does.
 pub(super) fn wanted(row: &Value) -> &Value {
@@ -138,15 +138,15 @@ fn parsed(value: &Value, shape: Shape) -> Option<ConfigFile> {
     file::parse(&source, Format::Jsonc, shape).filter(|file| !file.is_broken())
 }
 
-/// Rows on checking a configuration: whether it is valid, and whether every fault is named. The rest of the file is about
-/// parts that are not built yet.
+/// Rows on checking a configuration: whether it is valid, and whether every fault is named. The rest of the file needs a
+/// running engine or a door.
 pub(super) fn misc(row: &Value) -> Result<Judgement> {
     match row["area"].as_str() {
         Some("config-validate") => {}
         Some("config-default") => return Ok(loaded(row, &json!({}))),
         Some("config-merge") => return Ok(loaded(row, &row["input"])),
         Some("config-mcp-array") => return Ok(mcp_array(row)),
-        _ => return Ok(Judgement::Passed),
+        _ => return Ok(elsewhere::judge(row)),
     }
     let found = file::validate_value(row.get("input").context("the row has no input")?);
     let said: Vec<String> = found
@@ -315,7 +315,7 @@ mod tests {
         let list = json!({"area": "config-mcp-array", "input": [{"name": "a", "command": "x"}], "expected": {"b": {}}});
         assert!(wrong(&misc(&list).unwrap()));
         assert_eq!(
-            misc(&json!({"area": "rest-list"})).unwrap(),
+            misc(&json!({"id": "onasis-6", "area": "rest-list"})).unwrap(),
             Judgement::Passed
         );
     }
