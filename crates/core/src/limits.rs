@@ -570,6 +570,24 @@ pub const SEARCH_HITS_LEAST: usize = 3;
 pub const SEARCH_SIGNATURES_MAX: usize = 3;
 /// What one page of a list may cost.
 pub const LIST_TOKENS_MAX: usize = 1_000;
+/// Most signs of deceit in definitions of tools that one check of a configuration tells.
+pub const SUSPECTS_MAX: usize = 100;
+/// Shortest secret that is taken out of texts by its very letters; a shorter one could be any word.
+pub const VEIL_SECRET_BYTES_MIN: usize = 8;
+/// Most secrets that are taken out of texts by their very letters.
+pub const VEIL_SECRETS_MAX: usize = 10_000;
+/// Longest filter over a result.
+pub const SELECT_FILTER_BYTES_MAX: usize = 4 * 1024;
+/// Most bytes that a filter may make of a result.
+pub const SELECT_OUTPUT_BYTES_MAX: usize = 4 * 1024 * 1024;
+/// How long a filter may take, starting included.
+pub const SELECT_MS_MAX: u64 = 5_000;
+/// How much processor time a filter may use.
+pub const SELECT_CPU_SECONDS_MAX: u64 = 2;
+/// Most address space of the process that filters, its own program included.
+pub const SELECT_MEMORY_BYTES_MAX: u64 = 768 * 1024 * 1024;
+/// Most filters that run at once.
+pub const SELECTS_MAX: usize = 8;
 /// How many units of a large result fit on a page, at least.
 pub const PAGE_UNITS_LEAST: usize = 4;
 /// Most tools on one page of a list in full mode.

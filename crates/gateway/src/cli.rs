@@ -207,6 +207,11 @@ impl Context {
         known::tools(config, &self.surroundings, now_ms())
     }
 
+    /// The same tools with what is said about them.
+    pub fn known_definitions(&self, config: &load::Config) -> Vec<toolcrib_core::Tool> {
+        known::definitions(config, &self.surroundings, now_ms())
+    }
+
     /// How many servers and tools a configuration has, as far as files say.
     pub fn known_counts(&self, config: &load::Config) -> Counts {
         known::counts(config, &self.surroundings, now_ms())

@@ -4,7 +4,7 @@ use std::any::Any;
 use std::io::Write;
 use std::panic::{self, AssertUnwindSafe, PanicHookInfo};
 
-use toolcrib_core::secret;
+use crate::veil::cover;
 
 /// Runs the program; a panic anywhere in it is one sentence on standard error, and one that reaches
 /// this far gives `None`.
@@ -20,7 +20,7 @@ fn sentence(info: &PanicHookInfo<'_>) -> String {
         .location()
         .map(|place| format!(" at {}:{}", place.file(), place.line()))
         .unwrap_or_default();
-    let reason = secret::mask(&reason(info.payload()).replace('\n', " "));
+    let reason = cover(&reason(info.payload()).replace('\n', " "));
     format!(
         "toolcrib: internal error{place} ({reason}); this is a bug, please report it with the command you ran\n"
     )

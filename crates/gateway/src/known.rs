@@ -6,9 +6,11 @@ use serde_json::value::RawValue;
 use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
 use toolcrib_config::surroundings::Surroundings;
+use toolcrib_core::Tool;
 use toolcrib_store::cache::{CacheOptions, ListCache};
 
 use crate::control::Counts;
+use crate::engine::definition;
 
 /// A tool that is known.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +30,26 @@ pub fn tools(config: &Config, surroundings: &Surroundings, now_ms: i64) -> Vec<K
     servers
         .flat_map(|server| of_server(server, &lists, now_ms))
         .collect()
+}
+
+/// The same tools with what their servers said about them, where that can be read.
+pub fn definitions(config: &Config, surroundings: &Surroundings, now_ms: i64) -> Vec<Tool> {
+    let lists = kept_lists(config, surroundings);
+    let servers = config.servers.iter().filter(|server| server.enabled);
+    let of_server = |server: &Server| -> Vec<Tool> {
+        if !server.tools.is_empty() {
+            let declared = server.tools.iter();
+            let declared = declared.map(|tool| definition::declared(&server.name, tool).0);
+            return declared.collect();
+        }
+        let Some(list) = lists.get_tools(&server.name, &server.fingerprint(), now_ms) else {
+            return Vec::new();
+        };
+        let items = list.items.iter();
+        let read = items.filter_map(|item| definition::read(&server.name, item).ok());
+        read.collect()
+    };
+    servers.flat_map(of_server).collect()
 }
 
 /// How many servers and tools a configuration has; nothing is connected. Reads files.

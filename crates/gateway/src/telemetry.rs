@@ -8,6 +8,7 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::mcp::surface::Trace;
+use crate::veil::cover;
 
 /// How events are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
@@ -127,9 +128,9 @@ fn sifted(event: &str, format: Format) -> String {
                 mask(None, &mut value);
                 value.to_string()
             }
-            Err(_) => secret::mask(event),
+            Err(_) => cover(event),
         },
-        Format::Text => secret::mask(event).replace('\n', "\\n"),
+        Format::Text => cover(event).replace('\n', "\\n"),
     };
     line.push('\n');
     line
@@ -140,7 +141,7 @@ fn mask(name: Option<&str>, value: &mut Value) {
         Value::String(text) if name.is_some_and(secret::name_is_secret) => {
             secret::MASK.clone_into(text);
         }
-        Value::String(text) => *text = secret::mask(text),
+        Value::String(text) => *text = cover(text),
         Value::Array(items) => items.iter_mut().for_each(|item| mask(name, item)),
         Value::Object(fields) => fields
             .iter_mut()

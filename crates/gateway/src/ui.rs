@@ -125,6 +125,12 @@ impl Ui {
         }
     }
 
+    /// Prints lines of JSON that are written already. What would steer a terminal is escaped as JSON
+    /// has it.
+    pub fn json_lines(&mut self, lines: &str) {
+        self.write(&line::escaped(lines));
+    }
+
     /// Says something beside what was asked for, on standard error.
     pub fn note(&mut self, line: impl Into<Line>) {
         let _ = self.err.write_all(line.into().render().as_bytes());

@@ -3,13 +3,16 @@
 mod difference;
 
 use clap::{Args, Subcommand};
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolcrib_core::Code;
+use toolcrib_core::policy::suspicion::{self, Flag, Neighbours};
+use toolcrib_core::{Code, ToolId};
 use toolcrib_store::Store;
 use toolcrib_store::approval::{Kind, Request, Shown, State, Target, Verdict};
 
 use super::memory::{moment, with_store};
 use super::{Context, now_ms};
+use crate::engine::definition;
 use crate::failure::Failure;
 use crate::ui::{Line, Table, Tone};
 use difference::Change;
@@ -62,8 +65,7 @@ impl Approvals {
             }),
             ApprovalsCommand::Show { target } => with_store(context, async |context, store| {
                 let shown = find(store, &target).await?;
-                show(context, &shown);
-                Ok(())
+                show(context, &shown)
             }),
             ApprovalsCommand::Approve { target } => settle(context, &target, Verdict::Approve),
             ApprovalsCommand::Reject { target } => settle(context, &target, Verdict::Reject),
@@ -141,7 +143,8 @@ fn nothing(text: &str) -> Failure {
     )
 }
 
-fn show(context: &mut Context, shown: &[Shown]) {
+fn show(context: &mut Context, shown: &[Shown]) -> Result<(), Failure> {
+    let neighbours = neighbours(context)?;
     if context.ui.is_json() {
         let shown: Vec<Value> = shown
             .iter()
@@ -149,18 +152,44 @@ fn show(context: &mut Context, shown: &[Shown]) {
                 let mut value = request_json(&one.request);
                 value["detail"] = one.request.detail.clone().into();
                 value["accepted"] = one.accepted.clone().into();
+                value["flags"] = json!(flags(&one.request, &neighbours));
                 value
             })
             .collect();
         context.ui.json(&json!({ "approvals": shown }));
-        return;
+        return Ok(());
     }
     for one in shown {
-        show_one(context, one);
+        show_one(context, one, &flags(&one.request, &neighbours));
+    }
+    Ok(())
+}
+
+/// The other tools that are known, to see whether one passes itself off as another.
+fn neighbours(context: &Context) -> Result<Neighbours, Failure> {
+    let config = context.loader().config()?;
+    let known = context.known_tools(&config);
+    let known: Vec<ToolId> = known
+        .iter()
+        .map(|known| ToolId::new(known.server.as_str(), known.tool.as_str()))
+        .collect();
+    Ok(Neighbours::new(&known))
+}
+
+/// The signs of deceit in what a person is asked to approve.
+fn flags(request: &Request, neighbours: &Neighbours) -> Vec<Flag> {
+    match request.kind {
+        Kind::Tool => {
+            let raw = RawValue::from_string(request.detail.clone()).ok();
+            let tool = raw.and_then(|raw| definition::read(&request.server, &raw).ok());
+            tool.map_or_else(Vec::new, |tool| suspicion::inspect(&tool, neighbours))
+        }
+        Kind::Server => suspicion::inspect_server(&request.server, neighbours),
+        Kind::Confirmation => Vec::new(),
     }
 }
 
-fn show_one(context: &mut Context, shown: &Shown) {
+fn show_one(context: &mut Context, shown: &Shown, flags: &[Flag]) {
     let request = &shown.request;
     context.ui.line(
         Line::new()
@@ -192,6 +221,10 @@ fn show_one(context: &mut Context, shown: &Shown) {
             (Change::Removed(line), _) => Line::new().tone(Tone::Bad, format_args!("  - {line}")),
         });
     }
+    for flag in flags {
+        let sign = format!("  ! {}: {}", flag.place, flag.detail);
+        context.ui.line(Line::new().tone(Tone::Bad, sign));
+    }
     context.ui.gap();
 }
 
@@ -210,7 +243,7 @@ fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Fai
     with_store(context, async |context, store| {
         if verdict == Verdict::Approve && !context.ui.is_json() {
             let shown = find(store, text).await?;
-            show(context, &shown);
+            show(context, &shown)?;
         }
         for target in targets(text) {
             let settled = store

@@ -216,9 +216,7 @@ async fn tail(
 fn show(context: &mut Context, entries: &[Entry], head: bool) -> Result<(), Failure> {
     if context.ui.is_json() {
         let lines = text_of(|out| json_lines(out, entries))?;
-        for line in lines.lines() {
-            context.ui.line(Line::new().text(line));
-        }
+        context.ui.json_lines(&lines);
         return Ok(());
     }
     if !head {
@@ -263,10 +261,14 @@ async fn export(
     let mut pages = store.audit_pages(filter);
     while let Some(page) = pages.next().await? {
         written += page.len();
-        out.write(context, |out| match form {
-            Form::Jsonl => json_lines(out, &page),
-            Form::Csv => csv_rows(out, &page),
-        })?;
+        match (&mut out, form) {
+            (Output::Standard, Form::Jsonl) => {
+                let lines = text_of(|out| json_lines(out, &page))?;
+                context.ui.json_lines(&lines);
+            }
+            (out, Form::Jsonl) => out.write(context, |out| json_lines(out, &page))?,
+            (out, Form::Csv) => out.write(context, |out| csv_rows(out, &page))?,
+        }
     }
     out.finish()?;
     if let Some(path) = output {

@@ -153,6 +153,9 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
         if let Some(rest) = &answered.rest {
             shown["rest"] = json!(rest);
         }
+        if let Some(why) = &answered.unfiltered {
+            shown["unfiltered"] = json!(why);
+        }
         context.ui.json(&shown);
         return Ok(());
     }
@@ -168,6 +171,9 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
 
 /// What is to be known about an answer beside itself.
 fn said_about(context: &mut Context, answered: &Answered) {
+    if let Some(why) = &answered.unfiltered {
+        context.ui.note(why);
+    }
     if answered.replayed {
         context
             .ui

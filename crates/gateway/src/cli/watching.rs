@@ -7,6 +7,7 @@ use toolcrib_core::rpc::{Fault, METHOD_NOT_FOUND};
 
 use crate::engine::upstream::Client;
 use crate::ui::line::clean;
+use crate::veil::cover;
 
 /// The person at the terminal, as a server sees it: told things, asked nothing.
 #[derive(Debug)]
@@ -36,7 +37,7 @@ impl Client for Watcher {
             .and_then(|params| serde_json::from_str(params.get()).ok())
             .unwrap_or_default();
         if let Some(line) = line(method, &params) {
-            anstream::eprintln!("{}", clean(&line));
+            anstream::eprintln!("{}", clean(&cover(&line)));
         }
     }
 

@@ -152,6 +152,8 @@ pub struct Answered {
     pub replayed: bool,
     /// What was left out, where the result was cut.
     pub rest: Option<Rest>,
+    /// Why the filter that was asked for was not applied, where it was not; the result says it too.
+    pub unfiltered: Option<String>,
 }
 
 /// The part of a result that was left out and is kept for a while.

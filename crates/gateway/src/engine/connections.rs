@@ -31,6 +31,7 @@ use super::upstream::{
     Breaker, Call, Change, Health, List, Listed, Owner, Standing, Upstream, Wish,
 };
 use crate::known;
+use crate::veil::cover;
 use endpoint::Resolver;
 use lister::PoolLister;
 
@@ -269,7 +270,7 @@ impl Upstream for Connections {
                 breaker::State::HalfOpen => Breaker::HalfOpen,
                 breaker::State::Open => Breaker::Open,
             },
-            reason: status.reason,
+            reason: status.reason.map(|reason| cover(&reason)),
             since_ms: status.since_ms,
         }
     }

@@ -9,6 +9,7 @@ mod outcome;
 mod page;
 mod record;
 mod run;
+mod select;
 mod shape;
 
 use std::sync::Arc;
@@ -159,13 +160,8 @@ impl Engine {
 
     async fn resolve_attempt(self: &Arc<Self>, attempt: &Attempt) -> Result<Arc<Entry>> {
         self.require_on()?;
-        if attempt.options.select.is_some() {
-            // Better refused than silently given the whole.
-            return Err(Error::new(
-                Code::ValidationError,
-                "`select` is not supported: results cannot be filtered yet.",
-            )
-            .suggest("Leave out `select`, and read on with `page` where a result is cut"));
+        if let Some(filter) = &attempt.options.select {
+            select::check(filter).await?;
         }
         let resolving = self.resolve(&attempt.caller, &attempt.server, &attempt.tool);
         match attempt.cancel.run_until_cancelled(resolving).await {

@@ -134,6 +134,25 @@ pub fn clean(text: &str) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// JSON in which what would steer a terminal is written as an escape; line ends stay.
+pub fn escaped(json: &str) -> Cow<'_, str> {
+    let steers = |c: char| steers(c) && c != '\n';
+    if !json.contains(steers) {
+        return Cow::Borrowed(json);
+    }
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        if steers(c) {
+            for unit in c.encode_utf16(&mut [0; 2]) {
+                let _ = write!(out, "\\u{unit:04x}");
+            }
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
+}
+
 fn steers(c: char) -> bool {
     c.is_control()
         || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
@@ -142,6 +161,16 @@ fn steers(c: char) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn json_cannot_steer_the_terminal_and_stays_json() {
+        let text = "\u{202e}a\u{9b}ü";
+        let line = format!("{}\n", serde_json::json!({ "a": text }));
+        let shown = escaped(&line);
+        assert_eq!(shown, "{\"a\":\"\\u202ea\\u009bü\"}\n");
+        let read: serde_json::Value = serde_json::from_str(&shown).unwrap();
+        assert_eq!(read["a"], text);
+    }
 
     #[test]
     fn text_cannot_steer_the_terminal() {

@@ -63,6 +63,10 @@ pub(crate) struct Flags {
     pub(crate) slow_start: Option<Duration>,
     pub(crate) stderr: Option<String>,
     pub(crate) exit_at_once: Option<i32>,
+    /// A file with the tools to list, read each time.
+    pub(crate) offer: Option<PathBuf>,
+    /// A variable whose value is written to standard error at the start.
+    pub(crate) stderr_env: Option<String>,
 }
 
 impl Flags {
@@ -96,6 +100,8 @@ impl Flags {
                     flags.slow_start = Some(Duration::from_millis(millis));
                 }
                 "--stderr" => flags.stderr = Some(value()),
+                "--offer" => flags.offer = Some(value().into()),
+                "--stderr-env" => flags.stderr_env = Some(value()),
                 "--exit" => flags.exit_at_once = Some(value().parse().expect("a code")),
                 other => panic!("there is no flag {other}"),
             }
@@ -111,6 +117,10 @@ impl Flags {
         }
         if let Some(text) = &self.stderr {
             let _ = writeln!(std::io::stderr(), "{text}");
+        }
+        if let Some(name) = &self.stderr_env {
+            let value = std::env::var(name).unwrap_or_default();
+            let _ = writeln!(std::io::stderr(), "cannot go on with {value}");
         }
         if let Some(file) = &self.grandchild {
             // It holds the standard output of its parent, as what `npx` starts does.

@@ -1,5 +1,6 @@
 //! The tools of the server: each does what its name says.
 
+use std::io::Write;
 use std::time::Duration;
 
 use serde_json::{Value, json};
@@ -26,6 +27,10 @@ pub(crate) fn list(flags: &Flags, params: &Value) -> Value {
     }
     for n in 0..flags.tools {
         tools.push(json!({"name": format!("tool_{n}"), "inputSchema": {"type": "object"}}));
+    }
+    if let Some(file) = &flags.offer {
+        let text = std::fs::read_to_string(file).expect("the offer can be read");
+        tools = serde_json::from_str(&text).expect("the offer is a list");
     }
     let at = params["cursor"]
         .as_str()
@@ -97,6 +102,8 @@ pub(crate) fn call(flags: &Flags, wire: &Wire, id: &Value, params: &Value) {
             let names: Vec<_> = std::env::vars().map(|(name, _)| name).collect();
             names.join(" ")
         }
+        "tell" => std::env::var(arguments["name"].as_str().unwrap_or_default()).unwrap_or_default(),
+        "leak" => return leak(wire, id, arguments),
         "cancelled" => json!(wire.cancelled()).to_string(),
         "change" => {
             wire.changed();
@@ -144,4 +151,14 @@ pub(crate) fn call(flags: &Flags, wire: &Wire, id: &Value, params: &Value) {
     };
     let content = json!([{"type": "text", "text": text}]);
     wire.result(id, &json!({"resultType": "complete", "content": content}));
+}
+
+/// Tells a variable of its environment in every way but a result.
+fn leak(wire: &Wire, id: &Value, arguments: &Value) {
+    let name = arguments["name"].as_str().unwrap_or_default();
+    let value = std::env::var(name).unwrap_or_default();
+    let _ = writeln!(std::io::stderr(), "cannot log in with {value}");
+    let told = json!({"level": "error", "data": format!("refused: {value}")});
+    wire.notify("notifications/message", &told);
+    wire.fault(id, -32000, &format!("cannot log in with {value}"));
 }

@@ -1,7 +1,10 @@
 //! `toolcrib config validate`: everything that is wrong or doubtful, in one run.
 
 use serde_json::json;
-use toolcrib_config::validate;
+use toolcrib_config::{Diagnostic, validate};
+use toolcrib_core::Tool;
+use toolcrib_core::limits::SUSPECTS_MAX;
+use toolcrib_core::policy::suspicion::{self, Neighbours};
 
 use crate::cli::Context;
 use crate::failure::Failure;
@@ -14,6 +17,7 @@ pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
     let tools = context.known_tools(&config);
     let tools: Vec<_> = tools.iter().map(|k| (&*k.server, &*k.tool)).collect();
     diagnostics.extend(validate::findings(&config, &tools));
+    diagnostics.extend(suspects(&context.known_definitions(&config)));
     let findings: Vec<Finding> = diagnostics.iter().map(Finding::from).collect();
     let errors = findings.iter().filter(|f| f.is_error()).count();
     let file = config.path.as_deref().map_or_else(
@@ -56,4 +60,23 @@ pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
     };
     context.ui.line(Line::new().mark(true).text(" ").text(what));
     Ok(())
+}
+
+/// What looks like deceit in what servers say about their tools.
+fn suspects(tools: &[Tool]) -> Vec<Diagnostic> {
+    let neighbours = Neighbours::new(tools.iter().map(|tool| &tool.id));
+    let flags = tools.iter().flat_map(|tool| {
+        let flags = suspicion::inspect(tool, &neighbours).into_iter();
+        flags.map(|flag| (&tool.id, flag))
+    });
+    let doubts = flags.take(SUSPECTS_MAX).map(|(id, flag)| {
+        let message = format!("{id}: {} in its {}", flag.detail, flag.place);
+        let help = format!(
+            "look at it with `toolcrib inspect {} {}`",
+            id.server(),
+            id.tool()
+        );
+        Diagnostic::warning(message).help(help)
+    });
+    doubts.collect()
 }

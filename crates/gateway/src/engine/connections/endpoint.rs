@@ -18,6 +18,7 @@ use toolcrib_upstream::mcp::{Address, Command, Endpoint, Way};
 use url::Url;
 
 use crate::engine::discovery::offered;
+use crate::veil;
 
 /// Fills placeholders from where we are.
 pub(super) struct Resolver {
@@ -76,6 +77,7 @@ impl Resolver {
             command.env.retain(|(known, _)| known != name);
             command.env.push((name.clone(), value));
         }
+        command.env.iter().for_each(|(_, value)| veil::keep(value));
         command.inherit_env = stdio.inherit_env;
         command.cwd = match &stdio.cwd {
             Some(cwd) => {
@@ -119,6 +121,10 @@ impl Resolver {
             bearer: bearer.as_ref(),
             variable: &|name| self.surroundings.var(name).filter(|_| !is_strangers),
         });
+        chosen
+            .headers
+            .iter()
+            .for_each(|(_, value)| veil::keep(value));
         let tokens = self.tokens.clone().filter(|_| !is_strangers);
         let wanted = server.handling.oauth;
         let authorisation = oauth::authorisation(&server.name, &url, chosen, tokens, wanted);

@@ -7,6 +7,8 @@ use toolcrib_core::retry::Trouble;
 use toolcrib_upstream::mcp::{CallError, Failure};
 use toolcrib_upstream::registry::RegistryError;
 
+use crate::veil::cover;
+
 /// Why a discovery gave nothing. Messages are sentences about the server that was asked, without
 /// its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +54,7 @@ const BUSY: Duration = Duration::from_secs(1);
 
 impl From<Failure> for DiscoveryError {
     fn from(failure: Failure) -> Self {
-        let said = failure.to_string();
+        let said = cover(&failure.to_string());
         match failure {
             Failure::Status {
                 status: 429,
@@ -70,7 +72,7 @@ impl From<Failure> for DiscoveryError {
             } => {
                 Self::AuthenticationFailed("check its headers, or run `toolcrib login`".to_owned())
             }
-            Failure::Unauthorised(hint) => Self::AuthenticationFailed(hint),
+            Failure::Unauthorised(hint) => Self::AuthenticationFailed(cover(&hint)),
             Failure::TimedOut(after) => Self::Timeout(after),
             Failure::NotMcp(_) | Failure::SessionLost => Self::SessionInitFailed(said),
             Failure::NotStarted(_)

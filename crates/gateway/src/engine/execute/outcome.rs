@@ -5,13 +5,13 @@ use serde_json::value::RawValue;
 use toolcrib_core::Code;
 use toolcrib_core::limits::FAULT_TEXT_CHARS_MAX;
 use toolcrib_core::rpc::Fault;
-use toolcrib_core::secret::mask;
 use toolcrib_store::audit::Outcome;
 use toolcrib_store::idempotency::KeyFate;
 use toolcrib_upstream::mcp::Failure;
 
 use crate::engine::error::Error;
 use crate::engine::upstream::CallError;
+use crate::veil::cover;
 
 /// What an upstream answered, as a key remembers it.
 #[derive(Debug, Serialize, Deserialize)]
@@ -155,7 +155,7 @@ pub(super) fn says_error(result: &RawValue) -> bool {
 
 /// What the upstream refused, in its own words without secrets, bounded.
 pub(super) fn refused(fault: &Fault) -> Box<Error> {
-    let said: String = mask(&fault.message)
+    let said: String = cover(&fault.message)
         .chars()
         .filter(|c| !c.is_control())
         .take(FAULT_TEXT_CHARS_MAX)

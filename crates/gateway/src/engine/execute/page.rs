@@ -8,6 +8,7 @@ use toolcrib_core::{Code, ToolId};
 
 use super::Attempt;
 use super::outcome::says_error;
+use super::select;
 use super::shape::{Shaped, Wanted, shape};
 use crate::engine::Engine;
 use crate::engine::answer::{Answered, Outcome, Reply, Rest};
@@ -68,6 +69,7 @@ impl Engine {
             result: shaped.result,
             replayed: false,
             rest,
+            unfiltered: None,
         };
         Ok(attempt.reply(entry, Outcome::Answered(answered)))
     }
@@ -81,6 +83,12 @@ impl Engine {
         replayed: bool,
     ) -> Answered {
         let is_error = says_error(result);
+        let selected = match &attempt.options.select {
+            Some(filter) if !is_error => Some(select::apply(filter, result).await),
+            _ => None,
+        };
+        let unfiltered = selected.as_ref().and_then(|s| s.unfiltered.clone());
+        let result = selected.as_ref().map_or(result, |s| &*s.result);
         let shaped = shape(result, self.wanted(0));
         let Shaped { result: part, next } = shaped.unwrap_or_else(|| Shaped {
             result: result.to_owned(),
@@ -91,6 +99,7 @@ impl Engine {
             is_error,
             replayed,
             rest: None,
+            unfiltered,
         };
         if let Some(next) = next {
             let handle = hex(&self.clock.random::<16>());

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 use toolcrib_core::policy::{Refusal, Step, Verdict};
-use toolcrib_core::secret::{MASK, mask, name_is_secret, value_is_secret};
+use toolcrib_core::secret::{MASK, name_is_secret, value_is_secret};
 use toolcrib_store::audit::{Decision, Outcome, Record};
 use toolcrib_store::{Entry as Journalled, StoreError};
 
@@ -10,6 +10,7 @@ use super::Attempt;
 use crate::engine::Engine;
 use crate::engine::error::{Error, Result};
 use crate::engine::snapshot::Entry;
+use crate::veil::cover;
 
 impl Engine {
     /// The entry that is journalled before the call.
@@ -61,7 +62,7 @@ impl Engine {
         outcome: Outcome,
     ) -> Result<()> {
         let record = Record {
-            reason: mask(&error.message),
+            reason: cover(&error.message),
             outcome,
             decision: Decision::Refused,
             error_code: Some(error.code.to_string()),
@@ -173,7 +174,7 @@ pub(super) fn reason(trace: &[Step]) -> String {
 pub(super) fn masked(value: &Value) -> Value {
     match value {
         Value::String(text) if value_is_secret(text) => MASK.into(),
-        Value::String(text) => mask(text).into(),
+        Value::String(text) => cover(text).into(),
         Value::Array(items) => items.iter().map(masked).collect(),
         Value::Object(fields) => {
             let mask_field = |(name, value): (&String, &Value)| {

@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::Code;
+use toolcrib_core::limits::SELECT_FILTER_BYTES_MAX;
 use toolcrib_core::policy::{Caller, PolicySettings};
 use toolcrib_store::audit::{Decision, Outcome as Recorded};
 use toolcrib_upstream::mcp::Failure;
@@ -491,10 +492,10 @@ async fn a_large_result_is_read_page_by_page_by_its_caller_alone() {
 }
 
 #[tokio::test]
-async fn what_is_not_supported_is_refused_rather_than_ignored() {
+async fn a_filter_that_cannot_be_used_is_refused_before_the_call() {
     let shop = Workshop::open(SERVERS).await;
     let select = CallOptions {
-        select: Some(".title".into()),
+        select: Some(".".repeat(SELECT_FILTER_BYTES_MAX + 1)),
         ..CallOptions::default()
     };
     let error = refused(shop.run("github:list_issues", TITLE, select).await);

@@ -135,6 +135,7 @@ mod tests {
             is_error,
             replayed: false,
             rest,
+            unfiltered: None,
         }
     }
 

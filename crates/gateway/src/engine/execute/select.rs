@@ -1,0 +1,90 @@
+//! Filters over results: checked before the call, applied to what it gave.
+
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use toolcrib_core::Code;
+use toolcrib_core::content::Content;
+
+use crate::engine::definition::raw;
+use crate::engine::error::{Error, Result};
+use crate::select::{self, Unfit};
+
+/// Refuses a filter that could not be applied, before anything is called for it.
+pub(super) async fn check(filter: &str) -> Result<()> {
+    let unfit = match select::check(filter).await {
+        Ok(()) => return Ok(()),
+        Err(unfit) => unfit,
+    };
+    if let Unfit::NotRun(error) = &unfit {
+        tracing::error!(%error, "a filter could not be run");
+        return Err(Error::new(Code::Overloaded, unfit.to_string()).suggest("Leave out `select`"));
+    }
+    Err(
+        Error::new(Code::ValidationError, format!("`select`: {unfit}."))
+            .suggest("Correct the jq filter, or leave out `select`"),
+    )
+}
+
+/// What became of a result.
+pub(super) struct Selected {
+    pub(super) result: Box<RawValue>,
+    /// Why it is the whole, where it is.
+    pub(super) unfiltered: Option<String>,
+}
+
+/// What the filter makes of a result. The call has been made: where the filter fails, the whole
+/// result is given and says so.
+pub(super) async fn apply(filter: &str, result: &RawValue) -> Selected {
+    let value: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    let mut content = Content::read(value);
+    match select::apply(filter, &content.result).await {
+        Ok(selected) => {
+            content.result = selected;
+            Selected {
+                result: raw(&content.write()),
+                unfiltered: None,
+            }
+        }
+        Err(unfit) => {
+            tracing::info!(%unfit, "the filter of a call failed");
+            let note = format!("`select` was not applied: {unfit}. This is the whole result.");
+            Selected {
+                result: noted(result, &note),
+                unfiltered: Some(note),
+            }
+        }
+    }
+}
+
+/// A result as it was sent, with one more text at its end.
+fn noted(result: &RawValue, note: &str) -> Box<RawValue> {
+    let mut value: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    let note = json!({"type": "text", "text": note});
+    match value.get_mut("content").and_then(Value::as_array_mut) {
+        Some(blocks) => blocks.push(note),
+        None => value["content"] = json!([note]),
+    }
+    raw(&value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_note_leaves_the_result_as_it_was() {
+        let check = |result: Value, expected: Value| {
+            let noted = noted(&raw(&result), "n");
+            assert_eq!(noted.get(), expected.to_string());
+        };
+        let text = |text: &str| json!({"type": "text", "text": text});
+        check(
+            json!({"content": [text("a")], "_meta": 1}),
+            json!({"content": [text("a"), text("n")], "_meta": 1}),
+        );
+        check(
+            json!({"structuredContent": {"a": 1}}),
+            json!({"structuredContent": {"a": 1}, "content": [text("n")]}),
+        );
+    }
+}
