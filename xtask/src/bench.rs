@@ -10,6 +10,7 @@ mod recorder;
 mod results;
 mod rules;
 mod search;
+mod store;
 
 use anyhow::{Result, bail};
 
@@ -53,6 +54,11 @@ const BENCHES: &[Bench] = &[
         name: "policy",
         about: "what policy and validation add to a call",
         run: policy::run,
+    },
+    Bench {
+        name: "store",
+        about: "journal, key and record of executions on disk",
+        run: store::run,
     },
 ];
 

@@ -2,6 +2,9 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod agent;
+mod attempts;
+mod canary;
 mod config;
 mod counter;
 mod demo;
@@ -10,11 +13,14 @@ mod export;
 mod frame;
 mod home;
 mod import;
+mod kill;
 mod login;
 mod memory;
+mod person;
 mod registry;
 mod reload;
 mod rtfs;
 mod rules;
 mod serve;
+mod stage;
 mod trust;

@@ -1,0 +1,247 @@
+//! Secrets are planted wherever Toolcrib gets hold of one, and looked for in everything that it writes.
+
+use std::cell::Cell;
+use std::path::Path;
+
+use rustix::process::Signal;
+use serde_json::{Value, json};
+use toolcrib_testkit::remote::{Remote, Settings};
+
+use crate::home::{Home, Said};
+use crate::stage::{hostile, reader, staged, tool};
+
+/// In the environment of a server, under a name that says nothing.
+const ENV: &str = "canary-env-52c1f0";
+/// In Toolcrib's own environment, referred to by the configuration.
+const OUTSIDE: &str = "canary-outside-9b07d2";
+/// In Toolcrib's own environment, referred to by nobody.
+const LOOSE: &str = "canary-loose-11ab9e";
+/// In a header of a remote server.
+const HEADER: &str = "canary-header-77e6a3";
+/// The bearer token of a remote server.
+const BEARER: &str = "canary-bearer-c3d845";
+/// An argument whose name says that it is a secret.
+const NAMED: &str = "canary-named-0f3e61";
+/// An argument that looks like a token.
+const LOOK: &str = "ghp_canarylook0123456789";
+/// An argument that nothing tells from any other text.
+const PLAIN: &str = "canary-plain-e81b44";
+
+const ALL: [&str; 8] = [ENV, OUTSIDE, LOOSE, HEADER, BEARER, NAMED, LOOK, PLAIN];
+
+struct Cage {
+    home: Home,
+    /// What the remote server runs on.
+    _runtime: tokio::runtime::Runtime,
+    remote: Remote,
+    turn: Cell<bool>,
+}
+
+impl Cage {
+    fn new(more: &str) -> Self {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .worker_threads(1)
+            .enable_all()
+            .build()
+            .unwrap();
+        let settings = Settings {
+            tokens: vec!["another".to_owned()],
+            ..Settings::default()
+        };
+        let remote = runtime.block_on(Remote::start(settings)).unwrap();
+        let name = json!({"name": {"type": "string"}});
+        let anything = json!({"password": {"type": "string"}, "note": {"type": "string"}, "count": {"type": "integer"}});
+        let tools = json!([
+            reader("tell", &name),
+            reader("leak", &name),
+            reader("echo", &anything),
+            reader("refuse", &anything),
+            reader("die", &anything),
+            tool("delete_all", &anything),
+        ]);
+        let server = format!("    env: {{SHELF: '{ENV}', GREETING: '${{OUTSIDE}}'}}\n");
+        let broken = format!(
+            "  broken: {{command: '{}', args: [--stderr-env, SHELF, --exit, '3'], env: {{SHELF: '{ENV}'}}}}\n  remote: {{url: '{}/mcp', headers: {{X-Shelf: '{HEADER}'}}, bearer: '{BEARER}'}}\n",
+            hostile().display(),
+            remote.origin,
+        );
+        let home = staged(&tools, &server, &format!("{broken}{more}"));
+        Self {
+            home,
+            _runtime: runtime,
+            remote,
+            turn: Cell::new(false),
+        }
+    }
+
+    fn run(&self, arguments: &[&str]) -> Said {
+        let mut command = self.home.command(arguments);
+        command.env("OUTSIDE", OUTSIDE).env("LOOSE", LOOSE);
+        Said::of(command.output().unwrap())
+    }
+
+    /// Runs a command with every level of the log, in one form and the other by turns, and searches all
+    /// that it says.
+    fn quiet(&self, arguments: &[&str]) {
+        let turn = self.turn.replace(!self.turn.get());
+        let mut all = arguments.to_vec();
+        all.extend(["-vv", "--log-format", if turn { "text" } else { "json" }]);
+        let said = self.run(&all);
+        clean(&format!("{all:?}"), &said.out);
+        clean(&format!("the log of {all:?}"), &said.err);
+    }
+
+    /// Runs a tool whose answer may hold what was planted; only the log is searched.
+    fn answers(&self, tool: &str, arguments: &Value, expected: &str) {
+        let arguments = arguments.to_string();
+        let call = ["execute", "stage", tool, "--args", &arguments, "-vv"];
+        let said = self.run(&call);
+        assert!(said.out.contains(expected), "{tool} {}", said.out);
+        clean(&format!("the log of {tool}"), &said.err);
+    }
+}
+
+fn clean(place: &str, text: &str) {
+    for canary in ALL {
+        if let Some(at) = text.find(canary) {
+            let around: String = text[at.saturating_sub(300).min(at)..]
+                .chars()
+                .take(500)
+                .collect();
+            panic!("{canary} is in {place}: {around}");
+        }
+    }
+}
+
+/// Searches every file below a directory.
+fn search(directory: &Path, searched: &mut usize) {
+    for entry in std::fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            search(&path, searched);
+        } else if let Ok(bytes) = std::fs::read(&path) {
+            clean(
+                &path.display().to_string(),
+                &String::from_utf8_lossy(&bytes),
+            );
+            *searched += 1;
+        }
+    }
+}
+
+#[test]
+fn no_secret_gets_into_what_commands_say() {
+    let cage = Cage::new("");
+    for arguments in [
+        &["list"][..],
+        &["tools", "stage", "--all"],
+        &["tools", "broken"],
+        &["tools", "remote"],
+        &["list", "--status", "--json"],
+        &["search", "tell leak"],
+        &["inspect", "stage", "tell", "--json"],
+        &["policy", "explain", "stage:delete_all"],
+        &["config", "show"],
+        &["config", "show", "--json"],
+        &["config", "sources"],
+        &["config", "validate"],
+        &["cache", "list"],
+        &["rules", "explain", "stage:tell"],
+        &["status"],
+    ] {
+        cage.quiet(arguments);
+    }
+    let seen = cage.remote.seen();
+    let bearer = format!("Bearer {BEARER}");
+    assert!(
+        seen.iter()
+            .any(|r| r.header("authorization") == Some(&bearer))
+    );
+    assert!(seen.iter().any(|r| r.header("x-shelf") == Some(HEADER)));
+}
+
+#[test]
+fn no_secret_of_a_call_gets_into_log_record_or_store() {
+    for parameters in [false, true] {
+        let cage = Cage::new(&format!("audit: {{parameters: {parameters}}}\n"));
+        let mut given = json!({"password": NAMED, "note": LOOK});
+        if !parameters {
+            given["name"] = PLAIN.into();
+        }
+        cage.answers("tell", &json!({"name": "SHELF"}), ENV);
+        cage.answers("tell", &json!({"name": "GREETING"}), OUTSIDE);
+        cage.answers("echo", &given, NAMED);
+        let wrong = json!({"password": NAMED, "note": LOOK, "count": LOOK}).to_string();
+        let given = given.to_string();
+        for arguments in [
+            &["execute", "stage", "leak", "--args", r#"{"name": "SHELF"}"#][..],
+            &[
+                "execute",
+                "stage",
+                "leak",
+                "--stream",
+                "--args",
+                r#"{"name": "GREETING"}"#,
+            ],
+            &["execute", "stage", "refuse", "--args", &given],
+            &["execute", "stage", "die", "--args", &given],
+            &["execute", "stage", "delete_all", "--args", &given],
+            &["execute", "stage", "echo", "--args", &wrong],
+            &["execute", "stage", "gone", "--args", &given],
+            &["execute", "broken", "x", "--args", &given],
+            &["execute", "remote", "x", "--args", &given],
+            &["audit", "tail"],
+            &["audit", "search", "--json"],
+            &["audit", "export"],
+            &["audit", "export", "--format", "csv"],
+            &["audit", "verify"],
+            &["approvals", "list", "--all"],
+        ] {
+            cage.quiet(arguments);
+        }
+        let mut searched = 0;
+        for directory in [".local", ".cache", "run"] {
+            let directory = cage.home.path(directory);
+            if directory.exists() {
+                search(&directory, &mut searched);
+            }
+        }
+        assert!(searched > 0, "the store was searched");
+    }
+}
+
+#[test]
+fn a_person_is_asked_without_the_secrets_of_the_call() {
+    let cage = Cage::new("policy: {confirmation: human}\n");
+    let given = json!({"password": NAMED, "note": LOOK}).to_string();
+    let call = [
+        "execute",
+        "stage",
+        "delete_all",
+        "--args",
+        &given,
+        "--idempotency-key",
+        "k",
+    ];
+    cage.quiet(&call);
+    cage.quiet(&["approvals", "list"]);
+    let listed = cage.run(&["approvals", "list", "--json"]).json();
+    let id = listed["approvals"][0]["id"].as_str().unwrap().to_owned();
+    cage.quiet(&["approvals", "show", &id]);
+    cage.quiet(&["approvals", "show", &id]);
+    let shown = cage.run(&["approvals", "show", &id]);
+    assert!(shown.out.contains("***"), "{}", shown.out);
+}
+
+#[test]
+fn a_running_process_says_nothing_of_them_either() {
+    let cage = Cage::new("");
+    let mut command = cage.home.command(&["serve", "-vv"]);
+    command.env("OUTSIDE", OUTSIDE).env("LOOSE", LOOSE);
+    let mut server = crate::home::Server::start(command);
+    cage.quiet(&["status", "--json"]);
+    cage.quiet(&["config", "reload"]);
+    server.signal(Signal::TERM);
+    assert!(server.ends().success());
+    clean("the log of serve", &server.rest().join("\n"));
+}
