@@ -39,6 +39,8 @@ mod eval;
 mod house;
 #[cfg(feature = "product")]
 mod labels;
+#[cfg(feature = "product")]
+mod tokens;
 
 use std::fmt::Write as _;
 use std::process::ExitCode;

@@ -27,6 +27,7 @@ mod here {
         ("cases", crate::cases::run),
         ("labels", crate::labels::run),
         ("search", crate::eval::run),
+        ("tokens", crate::tokens::run),
     ];
 
     /// `cargo xtask eval`: all evaluations, or the one that is named.

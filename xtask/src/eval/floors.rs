@@ -29,6 +29,9 @@ struct Floors {
     sets: BTreeMap<String, [f64; 2]>,
     /// The means over all sets and over those nothing is trained on.
     means: BTreeMap<String, [f64; 2]>,
+    /// The ceilings of what answers cost, which stand in the same file.
+    #[serde(default, skip_serializing_if = "toml::Table::is_empty")]
+    tokens: toml::Table,
 }
 
 fn one() -> f64 {
@@ -55,6 +58,7 @@ fn reached(report: &Report) -> Floors {
             ("own".to_owned(), pair(report.own(|s| &s.test))),
         ]
         .into(),
+        tokens: toml::Table::new(),
     }
 }
 
@@ -63,7 +67,13 @@ pub(super) fn write(path: &Path, report: &Report) -> Result<()> {
     if let Some(folder) = path.parent() {
         fs::create_dir_all(folder)?;
     }
-    let text = toml::to_string_pretty(&reached(report))?;
+    let committed = fs::read_to_string(path).ok();
+    let committed: Option<Floors> = committed.and_then(|text| toml::from_str(&text).ok());
+    let floors = Floors {
+        tokens: committed.unwrap_or_default().tokens,
+        ..reached(report)
+    };
+    let text = toml::to_string_pretty(&floors)?;
     fs::write(
         path,
         format!(
