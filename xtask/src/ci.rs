@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::args::Args;
-use crate::{advisories, fuzz, licences, process, requirements, testing, ui, workspace};
+use crate::{advisories, fuzz, licences, process, requirements, servers, testing, ui, workspace};
 
 /// How long CI fuzzes, over all targets.
 const FUZZ_SECONDS: u64 = 60;
@@ -59,6 +59,11 @@ const STEPS: &[Step] = &[
         name: "test",
         about: "all tests, with coverage per crate",
         run: test,
+    },
+    Step {
+        name: "servers",
+        about: "real servers list the same through discovery as without",
+        run: real_servers,
     },
     Step {
         name: "fuzz",
@@ -245,6 +250,15 @@ fn test() -> Result<Note> {
     .execute()?;
     outcome.verdict()?;
     Ok(outcome.counts.to_string())
+}
+
+fn real_servers() -> Result<Note> {
+    if !servers::can_run() {
+        let note = "no npm or no python3 here: real servers are not asked";
+        ui::line(note);
+        return Ok(note.to_owned());
+    }
+    servers::ask(false)
 }
 
 fn fuzzing() -> Result<Note> {

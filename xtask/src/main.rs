@@ -23,6 +23,7 @@ mod nightly;
 mod process;
 mod product;
 mod requirements;
+mod servers;
 mod source;
 mod spdx;
 mod testing;
@@ -104,6 +105,12 @@ const COMMANDS: &[Command] = &[
         usage: "[--revision REVISION]…",
         about: "run the official MCP conformance suite against the HTTP door",
         run: conformance::run,
+    },
+    Command {
+        name: "servers",
+        usage: "[--all]",
+        about: "compare what real servers list with what discovery finds; all of them for docs/servers.md",
+        run: servers::run,
     },
     Command {
         name: "licences",

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 
 use crate::args::Args;
 use crate::machine::Machine;
-use crate::{fuzz, ui, workspace};
+use crate::{fuzz, servers, ui, workspace};
 
 /// How long the readers are fuzzed.
 const FUZZ_SECONDS: u64 = 3600;
@@ -24,10 +24,16 @@ struct Options {
 }
 
 /// Every long job. A new one (soaks, peers, packaging) is a line here.
-const JOBS: &[Job] = &[Job {
-    name: "Fuzzing",
-    run: fuzzing,
-}];
+const JOBS: &[Job] = &[
+    Job {
+        name: "Fuzzing",
+        run: fuzzing,
+    },
+    Job {
+        name: "Real servers",
+        run: real_servers,
+    },
+];
 
 /// `cargo xtask nightly`
 pub(crate) fn run(args: &mut Args) -> Result<()> {
@@ -115,6 +121,13 @@ fn fuzzing(options: &Options) -> Result<Vec<String>> {
         )
     }));
     Ok(lines)
+}
+
+fn real_servers(_: &Options) -> Result<Vec<String>> {
+    Ok(vec![format!(
+        "{}; the table is in `docs/servers.md`.",
+        servers::ask(true)?
+    )])
 }
 
 #[cfg(test)]
