@@ -252,6 +252,8 @@ pub const CACHE_STALE_MS_MAX: i64 = 30 * 24 * 60 * 60 * 1_000;
 pub const CACHE_FILE_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// Longest readable part of a cache file's name.
 pub const CACHE_NAME_BYTES_MAX: usize = 80;
+/// How many servers the file of eras knows, entries.
+pub const CACHE_ERAS_MAX: usize = 4_096;
 /// Most entries of one cache in memory.
 pub const CACHE_MEMORY_ENTRIES_MAX: usize = 10_000;
 /// How old a temporary file of the cache must be before it counts as left behind.

@@ -6,6 +6,7 @@
 //! short.
 
 mod disk;
+mod eras;
 mod inventory;
 mod memory;
 mod name;
@@ -162,6 +163,7 @@ impl ListCache {
                 removed += usize::from(self.remove(&path)?);
             }
         }
+        self.clear_eras()?;
         Ok(removed)
     }
 

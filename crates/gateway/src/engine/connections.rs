@@ -2,13 +2,14 @@
 //! the pool.
 
 mod endpoint;
+mod eras;
 mod lister;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::sync::Arc;
 
-use arc_swap::ArcSwap;
+use arc_swap::{ArcSwap, ArcSwapOption};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use serde_json::json;
@@ -19,6 +20,7 @@ use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
 use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::policy::Permit;
+use toolcrib_store::cache::ListCache;
 use toolcrib_upstream::mcp::oauth::TokenStore;
 use toolcrib_upstream::mcp::{
     self, CallError, EraMemory, Failure, Happening, Key, Pool, Ways, breaker,
@@ -60,6 +62,8 @@ pub struct Connections {
     resolver: Arc<Resolver>,
     home: Key,
     clock: Clock,
+    eras: Arc<EraMemory>,
+    eras_kept_in: Arc<ArcSwapOption<ListCache>>,
     current: ArcSwap<Current>,
 }
 
@@ -99,9 +103,11 @@ impl Connections {
         clock: Clock,
     ) -> Self {
         let (now, chance) = (clock.clone(), clock.clone());
+        let kept_in: Arc<ArcSwapOption<ListCache>> = Arc::default();
+        let eras = Arc::new(eras::telling(Arc::clone(&kept_in)));
         let pool = Arc::new(Pool::new(mcp::Surroundings {
             dialer,
-            memory: Arc::new(EraMemory::default()),
+            memory: Arc::clone(&eras),
             now_ms: Arc::new(move || now.now_ms()),
             random: Arc::new(move || chance.fraction()),
         }));
@@ -112,7 +118,7 @@ impl Connections {
             enabled: false,
             ..toolcrib_store::cache::CacheOptions::new("")
         };
-        let cache = toolcrib_store::cache::ListCache::new(nowhere);
+        let cache = ListCache::new(nowhere);
         let current = Current {
             servers: HashMap::new(),
             discovery: DiscoveryService::new(Arc::new(lister), Arc::new(cache)),
@@ -124,6 +130,8 @@ impl Connections {
             resolver,
             home,
             clock,
+            eras,
+            eras_kept_in: kept_in,
             current: ArcSwap::from_pointee(current),
         }
     }
@@ -198,10 +206,12 @@ impl Upstream for Connections {
                 .ok()
         });
         self.pool.configure(endpoints.collect());
-        let cache = known::kept_lists(config, self.resolver.surroundings());
+        let cache = Arc::new(known::kept_lists(config, self.resolver.surroundings()));
+        self.eras.learn(eras::kept(&cache));
+        self.eras_kept_in.store(Some(Arc::clone(&cache)));
         let lister = PoolLister::new(&self.pool, &self.resolver, &self.home);
         let (now, chance) = (self.clock.clone(), self.clock.clone());
-        let discovery = DiscoveryService::new(Arc::new(lister), Arc::new(cache))
+        let discovery = DiscoveryService::new(Arc::new(lister), cache)
             .with_chance(move || now.now_ms(), move || chance.fraction());
         discovery.configure(config.servers.clone());
         let parallel = usize::try_from(settings.limits.parallel_discoveries).unwrap_or(usize::MAX);

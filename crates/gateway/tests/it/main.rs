@@ -5,6 +5,7 @@
 mod agent;
 mod attempts;
 mod canary;
+mod children;
 mod config;
 mod counter;
 mod demo;
