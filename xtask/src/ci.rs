@@ -9,8 +9,13 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::args::Args;
-use crate::{advisories, fuzz, licences, process, requirements, servers, testing, ui, workspace};
+use crate::{
+    advisories, conformance, fuzz, licences, load, process, requirements, servers, testing, ui,
+    workspace,
+};
 
+/// How long the crowd of CI stays at the door.
+const LOAD_SECONDS: u64 = 10;
 /// How long CI fuzzes, over all targets.
 const FUZZ_SECONDS: u64 = 60;
 
@@ -69,6 +74,16 @@ const STEPS: &[Step] = &[
         name: "fuzz",
         about: "a minute of fuzzing on the saved corpus and random input",
         run: fuzzing,
+    },
+    Step {
+        name: "conformance",
+        about: "the official suite of MCP passes, but for what is listed with its reason",
+        run: conformance_check,
+    },
+    Step {
+        name: "load",
+        about: "1,000 clients, half of them broken, and no good request fails",
+        run: crowd,
     },
     Step {
         name: "build",
@@ -269,6 +284,14 @@ fn fuzzing() -> Result<Note> {
     }
     .execute()
     .map(|report| report.summary())
+}
+
+fn conformance_check() -> Result<Note> {
+    conformance::check(&[], &[])
+}
+
+fn crowd() -> Result<Note> {
+    load::check(LOAD_SECONDS)
 }
 
 fn build() -> Result<Note> {

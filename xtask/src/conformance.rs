@@ -1,16 +1,18 @@
-//! The official conformance suite of MCP, run against the HTTP door.
+//! The official conformance suite of MCP, run against the program: in flat mode in front of the fixture
+//! of the test kit, which must pass whole, and in lazy mode, where what needs the fixture cannot apply.
 //!
 //! The suite and the Node that it needs come from the npm registry, pinned, into `target/peers`. What is
-//! known not to pass stands in `testkit/conformance.yaml`, each entry with its reason; the suite itself
-//! fails on anything else, and on an entry that passes by now.
+//! known not to pass stands in `testkit/conformance-MODE.yaml`, each entry with its reason; the suite
+//! itself fails on anything else, and on an entry that passes by now.
 
-use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
+use serde_json::json;
 
 use crate::args::Args;
+use crate::served::{self, Served};
 use crate::{process, ui, workspace};
 
 const SUITE: &str = "@modelcontextprotocol/conformance";
@@ -18,44 +20,62 @@ const SUITE_VERSION: &str = "0.2.0-alpha.12";
 const NODE_VERSION: &str = "24.21.0";
 /// The revisions whose required sets must pass.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
-/// What is known not to pass, with reasons.
-const KNOWN: &str = "testkit/conformance.yaml";
+/// The modes that are judged.
+const MODES: [&str; 2] = ["flat", "lazy"];
 
 /// `cargo xtask conformance`
 pub(crate) fn run(args: &mut Args) -> Result<()> {
-    let only = args.options("--revision")?;
+    let revisions = args.options("--revision")?;
+    let modes = args.options("--mode")?;
     args.finish()?;
+    let summary = check(&modes, &revisions)?;
+    ui::line(&summary);
+    Ok(())
+}
+
+/// Runs the suite in these modes for these revisions (all where none is named); gives the counts.
+pub(crate) fn check(modes: &[String], revisions: &[String]) -> Result<String> {
+    let wanted = |of: &[String], name: &str| of.is_empty() || of.iter().any(|one| one == name);
     let peers = install()?;
-    process::run(process::cargo().args([
-        "build",
-        "--package",
-        "toolcrib",
-        "--example",
-        "conformance",
-    ]))?;
-    let server = Server::start()?;
-    let mut failed = Vec::new();
-    for revision in REVISIONS {
-        if !only.is_empty() && !only.iter().any(|only| only == revision) {
-            continue;
-        }
-        ui::title(revision);
-        if !judge(&peers, &server.address, revision)? {
-            failed.push(revision);
+    served::build()?;
+    let (mut failed, mut counts) = (Vec::new(), Vec::new());
+    for mode in MODES.into_iter().filter(|mode| wanted(modes, mode)) {
+        let server = Served::start(&format!("conformance-{mode}"), &configuration(mode))?;
+        for revision in REVISIONS.into_iter().filter(|one| wanted(revisions, one)) {
+            ui::title(&format!("{mode}, {revision}"));
+            let verdict = judge(&peers, &server.url("/mcp"), mode, revision)?;
+            counts.push(format!("{mode} {revision}: {}", verdict.counts));
+            if !verdict.passes {
+                failed.push(format!("{revision} in {mode} mode"));
+            }
         }
     }
     if !failed.is_empty() {
         bail!(
-            "not everything that {} requires passes",
+            "not everything passes that {} requires",
             failed.join(" and ")
         );
     }
-    Ok(())
+    Ok(counts.join("; "))
+}
+
+/// The fixture behind the program, with nothing that would keep the suite from calling it.
+fn configuration(mode: &str) -> String {
+    json!({
+        "mode": mode,
+        "policy": {
+            "mode": "relaxed",
+            "overrides": [{ "idempotencyRequired": false, "confirmationRequired": false }],
+            "rateLimits": { "perServer": { "requests": 1_000, "perSeconds": 1 } },
+        },
+        "mcpServers": { "fixture": { "command": served::built("conformance-server") } },
+    })
+    .to_string()
 }
 
 /// Puts the suite where it is found again, unless it is there; gives its directory.
 fn install() -> Result<PathBuf> {
-    let place = workspace::root().join(format!("target/peers/conformance-{SUITE_VERSION}"));
+    let place = workspace::target().join(format!("peers/conformance-{SUITE_VERSION}"));
     if suite(&place).is_file() && node(&place).is_file() {
         return Ok(place);
     }
@@ -86,8 +106,14 @@ fn node(place: &Path) -> PathBuf {
     place.join("node_modules/node/bin/node")
 }
 
-/// Runs the required set of a revision; says whether all of it passes but what is known not to.
-fn judge(peers: &Path, address: &str, revision: &str) -> Result<bool> {
+/// What the suite says.
+struct Verdict {
+    passes: bool,
+    counts: String,
+}
+
+/// Runs the required set of a revision; all of it must pass but what is known not to.
+fn judge(peers: &Path, address: &str, mode: &str, revision: &str) -> Result<Verdict> {
     let mut command = Command::new(node(peers));
     command.current_dir(peers).arg(suite(peers)).args([
         "server",
@@ -96,40 +122,13 @@ fn judge(peers: &Path, address: &str, revision: &str) -> Result<bool> {
         "--requirements",
         revision,
     ]);
-    let known = workspace::root().join(KNOWN);
+    let known = workspace::root().join(format!("testkit/conformance-{mode}.yaml"));
     command.arg("--expected-failures").arg(known);
-    process::watch(&mut command, &mut |_| {})
-}
-
-/// The door, serving; ended with this.
-struct Server {
-    child: Child,
-    address: String,
-}
-
-impl Server {
-    fn start() -> Result<Self> {
-        let program = workspace::root().join("target/debug/examples/conformance");
-        let mut child = Command::new(&program)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .spawn()
-            .with_context(|| format!("cannot start {}", program.display()))?;
-        let mut address = String::new();
-        let stdout = child.stdout.take().context("its output is read")?;
-        BufReader::new(stdout).read_line(&mut address)?;
-        let address = address.trim().to_owned();
-        let server = Self { child, address };
-        if server.address.is_empty() {
-            bail!("the door did not say where it listens");
+    let mut counts = String::from("no count");
+    let passes = process::watch(&mut command, &mut |line| {
+        if let Some(total) = line.strip_prefix("Total: ") {
+            total.clone_into(&mut counts);
         }
-        Ok(server)
-    }
-}
-
-impl Drop for Server {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
-    }
+    })?;
+    Ok(Verdict { passes, counts })
 }

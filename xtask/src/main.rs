@@ -16,6 +16,7 @@ mod docs;
 mod fuzz;
 mod leftovers;
 mod licences;
+mod load;
 mod lockfile;
 mod machine;
 mod metadata;
@@ -23,6 +24,7 @@ mod nightly;
 mod process;
 mod product;
 mod requirements;
+mod served;
 mod servers;
 mod source;
 mod spdx;
@@ -102,8 +104,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "conformance",
-        usage: "[--revision REVISION]…",
-        about: "run the official MCP conformance suite against the HTTP door",
+        usage: "[--mode MODE]… [--revision REVISION]…",
+        about: "run the official MCP conformance suite against the program",
         run: conformance::run,
     },
     Command {
@@ -111,6 +113,12 @@ const COMMANDS: &[Command] = &[
         usage: "[--all]",
         about: "compare what real servers list with what discovery finds; all of them for docs/servers.md",
         run: servers::run,
+    },
+    Command {
+        name: "load",
+        usage: "[--seconds N]",
+        about: "let 1,000 clients at the HTTP door, half of them slow or broken, and print the figures",
+        run: load::run,
     },
     Command {
         name: "licences",

@@ -322,6 +322,10 @@ pub const DISCOVERY_BUCKETS_MAX: usize = 10_000;
 pub const TOOL_NAME_CHARS_MAX: usize = 256;
 /// How long a search waits for servers whose tools are not known yet.
 pub const SEARCH_WAIT_MS: u64 = 2_000;
+/// How long a server is asked at a time to tell of a resource; it is asked again after that.
+pub const FOLLOW_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// How long to wait before a server that stopped telling of a resource is asked again.
+pub const FOLLOW_PAUSE_MS: u64 = 1_000;
 /// How long a server that could not be asked for its tools is left alone.
 pub const LIST_RETRY_MS: i64 = 30_000;
 /// Hits with less than this share of the best one's relevance are left out where no number of hits

@@ -16,10 +16,13 @@ use crate::failure::Failure;
 use crate::http::identity::Identity;
 use crate::http::jwt::Tokens;
 use crate::http::{self, Door, Mount, Setup};
-use crate::mcp::discovery::Discovery;
-use crate::mcp::full::Full;
+use crate::mcp::flat;
 use crate::mcp::gate::Gate;
 use crate::mcp::{Service, Surface, stdio};
+
+mod chosen;
+
+use chosen::Chosen;
 
 /// What the doors serve.
 pub struct Surfaces {
@@ -31,18 +34,16 @@ pub struct Surfaces {
 
 impl Surfaces {
     /// What an engine's configuration chose, and what stands beside it.
-    pub fn of(engine: &Arc<Engine>, settings: &Settings) -> Self {
-        let discovery: Arc<dyn Surface> = Discovery::new(Arc::clone(engine));
-        let mut explicit = vec![("/mcp/discovery", Arc::clone(&discovery))];
-        let chosen = match settings.mode {
-            Mode::Full => {
-                let full: Arc<dyn Surface> = Arc::new(Full::new(Arc::clone(engine)));
-                explicit.push(("/mcp/full", Arc::clone(&full)));
-                full
-            }
-            Mode::Lazy | Mode::Flat => discovery,
-        };
-        Self { chosen, explicit }
+    pub fn of(engine: &Arc<Engine>) -> Result<Self, Failure> {
+        let chosen = Chosen::new(engine);
+        let mut explicit = vec![("/mcp/discovery", Arc::clone(&chosen.discovery))];
+        match engine.config().settings.mode {
+            Mode::Full => explicit.push(("/mcp/full", Arc::clone(&chosen.full))),
+            Mode::Flat => drop(flat::sole(&engine.snapshot()).map_err(Failure::configuration)?),
+            Mode::Lazy => {}
+        }
+        let chosen = Arc::new(chosen);
+        Ok(Self { chosen, explicit })
     }
 }
 

@@ -21,6 +21,7 @@ mod find;
 mod fixture;
 mod here;
 mod missing;
+pub mod passage;
 pub mod rack;
 pub mod snapshot;
 pub mod spelling;
@@ -114,6 +115,11 @@ impl Engine {
     /// The catalog as it is now. A request takes it once and uses it to its end.
     pub fn snapshot(&self) -> Arc<Snapshot> {
         self.snapshot.load_full()
+    }
+
+    /// The way to what servers have beside tools.
+    pub fn passage(&self) -> Option<&dyn passage::Passage> {
+        self.upstream.passage()
     }
 
     /// What is remembered beyond this process.

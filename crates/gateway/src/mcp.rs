@@ -10,6 +10,7 @@ pub mod bridge;
 pub mod client;
 pub mod discovery;
 pub mod fields;
+pub mod flat;
 pub mod full;
 pub mod gate;
 pub mod listen;

@@ -241,7 +241,7 @@ async fn open_doors(
 ) -> Result<Option<oneshot::Receiver<()>>, Failure> {
     let config = process.engine.config();
     let mut settings = config.settings.clone();
-    let surfaces = Surfaces::of(&process.engine, &settings);
+    let surfaces = Surfaces::of(&process.engine)?;
     let doors = Doors {
         clock: process.engine.clock().clone(),
         ending: ending.clone(),

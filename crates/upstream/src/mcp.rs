@@ -45,7 +45,7 @@ pub use failure::{CallError, Failure};
 pub use link::{Incoming, Kind, Link, Outgoing};
 pub use listing::{Listing, What};
 pub use peer::{Options, Peer};
-pub use pool::{Call, Pool};
+pub use pool::{Call, Pool, Round};
 pub use process::Spawner;
 pub use status::{Event, Happening, Health, Status};
 pub use supervisor::{Key, NowMs, Random, Surroundings};

@@ -52,6 +52,32 @@ fn state(params: &Value) -> Result<Option<&str>, Refusal> {
     }
 }
 
+/// What comes of a question.
+pub(super) enum Asked {
+    /// The client said this.
+    Answered(Value),
+    /// The client has to be asked with this result first.
+    Wanted(Value),
+}
+
+/// Asks the client as its era wants to be asked.
+pub(super) async fn asked(
+    method: &str,
+    question: Value,
+    params: &Value,
+    asker: &dyn Asker,
+) -> Result<Asked, Refusal> {
+    if !asker.is_stateless() {
+        return asker.ask(method, question).await.map(Asked::Answered);
+    }
+    Ok(if let Some(answer) = given(params, "asked") {
+        Asked::Answered(answer.clone())
+    } else {
+        let requests = json!({ "asked": { "method": method, "params": question } });
+        Asked::Wanted(wanted(&requests, None))
+    })
+}
+
 /// A tool that asks while its answer streams.
 pub(super) fn streaming(params: &Value, asker: &dyn Asker) -> Value {
     match given(params, "user_name") {

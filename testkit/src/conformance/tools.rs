@@ -5,7 +5,8 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use super::{Asker, Fixture, Outcome, PNG, Refusal, WAV, input, text};
+use super::input::{self, Asked};
+use super::{Asker, Fixture, Outcome, PNG, Refusal, WAV, text};
 
 /// Calls a tool.
 pub(super) async fn call(fixture: &Fixture, params: &Value, asker: &Arc<dyn Asker>) -> Outcome {
@@ -55,14 +56,22 @@ pub(super) async fn call(fixture: &Fixture, params: &Value, asker: &Arc<dyn Aske
             let prompt = &params["arguments"]["prompt"];
             let question = json!({ "maxTokens": 100, "messages": [
                 { "role": "user", "content": { "type": "text", "text": prompt } }] });
-            let answer = asker.ask("sampling/createMessage", question).await?;
+            let question = input::asked("sampling/createMessage", question, params, &**asker);
+            let answer = match question.await? {
+                Asked::Answered(answer) => answer,
+                Asked::Wanted(wanted) => return Ok(wanted),
+            };
             Ok(text(format!("LLM response: {}", answer["content"]["text"])))
         }
         "test_elicitation"
         | "test_elicitation_sep1034_defaults"
         | "test_elicitation_sep1330_enums" => {
             let question = input::form(name, &params["arguments"]);
-            let answer = asker.ask("elicitation/create", question).await?;
+            let question = input::asked("elicitation/create", question, params, &**asker);
+            let answer = match question.await? {
+                Asked::Answered(answer) => answer,
+                Asked::Wanted(wanted) => return Ok(wanted),
+            };
             let (action, content) = (&answer["action"], &answer["content"]);
             Ok(text(format!(
                 "Elicitation completed: action={action}, content={content}"

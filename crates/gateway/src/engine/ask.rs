@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 
-use super::upstream::Client;
+use super::upstream::{Client, Round};
 
 /// A wish for tools.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -62,6 +62,10 @@ pub struct Execution {
     pub meta: Option<Box<RawValue>>,
     /// Whether the call came on the one path that `policy.restCompat` exempts from keys.
     pub key_exempt: bool,
+    /// What the caller brings where it answers a server's questions itself.
+    pub round: Option<Round>,
+    /// Whether the result is given whole, however large.
+    pub whole: bool,
 }
 
 impl Execution {
@@ -82,6 +86,8 @@ impl Execution {
             trace: None,
             meta: None,
             key_exempt: false,
+            round: None,
+            whole: false,
         }
     }
 }

@@ -132,6 +132,15 @@ impl Engine {
         }
     }
 
+    /// Asks a server for its tools again, and waits until that is over.
+    pub async fn relist(self: &Arc<Self>, server: &str) {
+        let snapshot = self.snapshot();
+        let supplier = snapshot.suppliers().find(|s| *s.name == *server);
+        if let Some(attempt) = supplier.and_then(|supplier| self.ask(supplier, Wish::Anew)) {
+            ended(attempt).await;
+        }
+    }
+
     /// Starts asking a server, unless it is being asked or failed a moment ago. What is given is
     /// closed when the attempt is over.
     pub(super) fn ask(

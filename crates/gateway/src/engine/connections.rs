@@ -4,6 +4,7 @@
 mod endpoint;
 mod eras;
 mod lister;
+mod passage;
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
@@ -12,7 +13,6 @@ use std::sync::Arc;
 use arc_swap::{ArcSwap, ArcSwapOption};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
-use serde_json::json;
 use serde_json::value::RawValue;
 use tokio::sync::Semaphore;
 use tokio::sync::broadcast::error::RecvError;
@@ -27,12 +27,13 @@ use toolcrib_upstream::mcp::{
 };
 
 use super::clock::Clock;
-use super::definition::raw;
 use super::discovery::{self, DiscoveryError, DiscoveryOptions, DiscoveryService};
+use super::passage::Passage;
 use super::upstream::{
     Breaker, Call, Change, Health, List, Listed, Owner, Standing, Upstream, Wish,
 };
 use crate::known;
+use crate::mcp::fields::Fields;
 use crate::veil::cover;
 use endpoint::Resolver;
 use lister::PoolLister;
@@ -65,6 +66,7 @@ pub struct Connections {
     eras: Arc<EraMemory>,
     eras_kept_in: Arc<ArcSwapOption<ListCache>>,
     current: ArcSwap<Current>,
+    follows: passage::Follows,
 }
 
 /// What comes from the configuration.
@@ -133,6 +135,7 @@ impl Connections {
             eras,
             eras_kept_in: kept_in,
             current: ArcSwap::from_pointee(current),
+            follows: passage::Follows::default(),
         }
     }
 
@@ -147,6 +150,9 @@ impl Connections {
     }
 
     fn key(&self, owner: Owner) -> Key {
+        if self.home == Key::Sole {
+            return Key::Sole;
+        }
         match owner {
             Owner::Shared => self.home.clone(),
             Owner::Principal(principal) => Key::Principal(principal),
@@ -183,6 +189,16 @@ impl Connections {
         let reading = tokio::task::spawn_blocking(move || discovery.kept_tools(&server));
         reading.await.ok().flatten().as_ref().map(listed)
     }
+}
+
+/// The `_meta` of a call, which says what trace it belongs to.
+fn with_trace(meta: Option<Box<RawValue>>, trace: Option<&str>) -> Option<Box<RawValue>> {
+    let Some(trace) = trace else { return meta };
+    let mut fields = meta.as_deref().and_then(Fields::of).unwrap_or_default();
+    if !fields.has("traceparent") {
+        fields.set("traceparent", trace);
+    }
+    Some(fields.raw())
 }
 
 fn listed(listing: &discovery::Listing) -> Listed {
@@ -248,10 +264,7 @@ impl Upstream for Connections {
 
     fn call(&self, permit: Permit, call: Call) -> BoxFuture<'_, Result<Box<RawValue>, CallError>> {
         Box::pin(async move {
-            let meta = call.meta.or_else(|| {
-                let traceparent = call.trace.as_ref()?;
-                Some(raw(&json!({ "traceparent": traceparent })))
-            });
+            let meta = with_trace(call.meta, call.trace.as_deref());
             let asked = mcp::Call {
                 key: self.key(call.owner),
                 arguments: &call.arguments,
@@ -260,6 +273,7 @@ impl Upstream for Connections {
                 client: call.client,
                 cancel: call.cancel,
                 idle: None,
+                round: call.round,
             };
             self.pool.call(permit, asked).await
         })
@@ -312,6 +326,10 @@ impl Upstream for Connections {
                 }
             },
         ))
+    }
+
+    fn passage(&self) -> Option<&dyn Passage> {
+        Some(self)
     }
 
     fn close(&self) -> BoxFuture<'_, ()> {

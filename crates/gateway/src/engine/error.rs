@@ -1,13 +1,14 @@
 //! Why a request was not fulfilled, with everything that helps its caller.
 //!
-//! Nothing in here holds a path, a secret or an upstream's internals; the log has those under the
-//! same request id.
+//! Nothing in here but [`More::fault`] holds a path, a secret or an upstream's internals; the log has
+//! those under the same request id.
 
 use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
 use toolcrib_core::policy::{Problem, Refusal, Risk, Step};
+use toolcrib_core::rpc::Fault;
 use toolcrib_core::schema::Violations;
 use toolcrib_core::{self as core, Code};
 use toolcrib_store::StoreError;
@@ -57,6 +58,8 @@ pub struct More {
     pub earlier: Option<Earlier>,
     /// Every check, where a dry run failed.
     pub steps: Vec<Step>,
+    /// What the upstream said, word for word, for a door that passes one upstream through.
+    pub fault: Option<Fault>,
 }
 
 /// A question to a person that has no answer yet.

@@ -29,7 +29,7 @@ use super::answer::{Outcome, Reply};
 use super::ask::{CallOptions, Execution};
 use super::error::{Error, Result};
 use super::snapshot::Entry;
-use super::upstream::Client;
+use super::upstream::{Client, Round};
 
 /// A request that came in.
 struct Attempt {
@@ -49,6 +49,8 @@ struct Attempt {
     trace: Option<String>,
     meta: Option<Box<RawValue>>,
     key_exempt: bool,
+    round: Option<Round>,
+    whole: bool,
 }
 
 /// Arguments, read once: what policy looked at is what the upstream gets.
@@ -87,6 +89,8 @@ impl Attempt {
             trace: execution.trace,
             meta: execution.meta,
             key_exempt: execution.key_exempt,
+            round: execution.round,
+            whole: execution.whole,
         }
     }
 

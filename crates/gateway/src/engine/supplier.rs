@@ -6,6 +6,7 @@ use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
 use toolcrib_config::model::adapter::Adapter;
 use toolcrib_config::model::server::{Isolation, StaticTool};
+use toolcrib_config::model::settings::Mode;
 use toolcrib_core::limits::CALL_TIMEOUT_MS_DEFAULT;
 use toolcrib_core::pattern::{Pattern, PatternList};
 use toolcrib_core::policy::approval::Origin;
@@ -74,6 +75,8 @@ impl Supplier {
             burst: Some(burst.max(1)),
             ..Rate::default()
         });
+        // A server that is passed through may ask its client things: nobody else's connection will do.
+        let passed_through = (config.settings.mode == Mode::Flat).then_some(Isolation::Session);
         Self {
             name: server.name.as_str().into(),
             aliases: server.aliases.clone(),
@@ -88,7 +91,7 @@ impl Supplier {
             },
             timeout_ms: handling.call_timeout_ms.or_else(|| usual_timeout(config)),
             start_timeout_ms: handling.start_timeout_ms.unwrap_or(limits.start_timeout_ms),
-            isolation: handling.isolation,
+            isolation: handling.isolation.or(passed_through),
             origin: match server.origin.kind.as_str() {
                 "registry" | "introspection" => Origin::Discovered,
                 _ => Origin::Configured,

@@ -13,9 +13,10 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_config::load::Config;
 use toolcrib_core::Tool;
 use toolcrib_core::policy::Permit;
-pub use toolcrib_upstream::mcp::{CallError, Client};
+pub use toolcrib_upstream::mcp::{CallError, Client, Round};
 
 use super::discovery::DiscoveryError;
+use super::passage::Passage;
 
 /// Everything that can be listed and called.
 pub trait Upstream: Send + Sync + 'static {
@@ -41,6 +42,11 @@ pub trait Upstream: Send + Sync + 'static {
 
     /// What happens from now on.
     fn changes(&self) -> BoxStream<'static, Change>;
+
+    /// The way to what servers have beside tools, where there is one.
+    fn passage(&self) -> Option<&dyn Passage> {
+        None
+    }
 
     /// Closes every connection in good order.
     fn close(&self) -> BoxFuture<'_, ()>;
@@ -89,8 +95,10 @@ pub struct Call {
     pub schema: Arc<Value>,
     /// What else goes with the call, as the caller's `_meta`: its progress token above all.
     pub meta: Option<Box<RawValue>>,
-    /// The trace this belongs to, for calls without `meta`.
+    /// The trace this belongs to, unless `meta` names one.
     pub trace: Option<String>,
+    /// What the caller brings where it answers a server's questions itself.
+    pub round: Option<Round>,
 }
 
 /// Whose connection a call uses: nobody else's calls go over it.

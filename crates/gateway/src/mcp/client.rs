@@ -77,6 +77,11 @@ impl Client {
         &self.capabilities
     }
 
+    /// From which level on the client wants log messages, where it wants any.
+    pub fn level(&self) -> Option<&'static str> {
+        self.threshold.level()
+    }
+
     /// Whether a question would reach someone who can answer it.
     pub fn can(&self, method: &str) -> bool {
         capability(method)
@@ -173,6 +178,11 @@ impl Threshold {
         })
     }
 
+    fn level(&self) -> Option<&'static str> {
+        let least = usize::from(self.0.load(Ordering::Relaxed));
+        LEVELS.get(least).copied()
+    }
+
     fn passes(&self, params: &RawValue) -> bool {
         let least = self.0.load(Ordering::Relaxed);
         if least == NONE {
@@ -202,7 +212,9 @@ mod tests {
         assert!(passes(&all, "debug") && passes(&all, "strange"));
         assert!(all.set("error") && !all.set("loud"));
         assert!(!passes(&all, "warning") && passes(&all, "error") && passes(&all, "emergency"));
+        assert_eq!(all.level(), Some("error"));
         let none = Threshold::from(None);
+        assert_eq!(none.level(), None);
         assert!(!passes(&none, "emergency"));
         assert!(passes(&Threshold::from(Some("info")), "info"));
         assert!(!passes(&Threshold::from(Some("loud")), "info"));

@@ -16,7 +16,7 @@ use super::service::{Outcome, not_offered};
 use super::surface::{Change, Context, Description, Surface};
 use crate::engine::Engine;
 use crate::engine::answer::Outcome as Came;
-use crate::engine::ask::Listing;
+use crate::engine::ask::{Execution, Listing};
 use crate::engine::snapshot::Entry;
 
 /// Longest name that every client takes.
@@ -93,7 +93,10 @@ impl Full {
             return Err(Fault::new(rpc::INVALID_PARAMS, why));
         };
         let id = &entry.tool.id;
-        let call = execution(id.server(), id.tool(), params.get("arguments"), context);
+        let call = Execution {
+            whole: true,
+            ..execution(id.server(), id.tool(), params.get("arguments"), context)
+        };
         match self.engine.execute(&context.caller, call).await {
             Ok(reply) => match reply.outcome {
                 Came::Answered(answered) => Ok(answered.result),

@@ -39,7 +39,8 @@ where
     W: AsyncWrite + Unpin + Send + 'static,
 {
     let (frames, queue) = mpsc::channel(STDIO_QUEUE_MAX);
-    let writing = tokio::spawn(write(output, queue));
+    let said_all = CancellationToken::new();
+    let writing = tokio::spawn(write(output, queue, said_all.clone()));
     let broken = CancellationToken::new();
     let pipe = Pipe {
         session: Session::new(
@@ -68,6 +69,8 @@ where
         }
     }
     pipe.drain(&broken).await;
+    // Whoever still holds a way to the client, such as a server's connection, has nothing to say to it.
+    said_all.cancel();
     let outcome = writing.await;
     outcome.unwrap_or_else(|error| Err(io::Error::other(error)))
 }
@@ -300,9 +303,19 @@ impl Outlet for Queue {
 async fn write<W: AsyncWrite + Unpin>(
     mut output: W,
     mut queue: mpsc::Receiver<Vec<u8>>,
+    said_all: CancellationToken,
 ) -> io::Result<()> {
     let mut text = Vec::new();
-    while let Some(frame) = queue.recv().await {
+    loop {
+        let frame = tokio::select! {
+            biased;
+            frame = queue.recv() => frame,
+            () = said_all.cancelled(), if !queue.is_closed() => {
+                queue.close();
+                continue;
+            }
+        };
+        let Some(frame) = frame else { break };
         text.extend_from_slice(&one_line(frame));
         text.push(b'\n');
         while text.len() < DOOR_LINE_BYTES_MAX {

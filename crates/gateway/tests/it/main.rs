@@ -18,6 +18,7 @@ mod kill;
 mod login;
 mod memory;
 mod person;
+mod modes;
 mod registry;
 mod reload;
 mod rtfs;

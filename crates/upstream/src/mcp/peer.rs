@@ -40,6 +40,8 @@ pub struct Options {
     pub client: Option<Arc<dyn Client>>,
     /// Headers that go with it over HTTP.
     pub headers: Vec<(HeaderName, HeaderValue)>,
+    /// Whether a result that asks for input is the answer, and not a question to the client.
+    pub hands_on_questions: bool,
 }
 
 impl Options {

@@ -16,6 +16,7 @@ use toolcrib_core::policy::Permit;
 use toolcrib_core::rpc::{Fault, INVALID_REQUEST};
 
 use super::connection::Opening;
+use super::era::Negotiated;
 use super::listing::{Listing, What};
 use super::object::{Fields, raw};
 use super::places::Places;
@@ -46,6 +47,17 @@ pub struct Call<'a> {
     pub cancel: CancellationToken,
     /// How long the server may be silent where progress keeps the call alive.
     pub idle: Option<Duration>,
+    /// Where the client goes its rounds itself: what it brings, and the server's questions are the answer.
+    pub round: Option<Round>,
+}
+
+/// One round of a call whose server asks for input: what the client answers to the round before.
+#[derive(Clone, Debug, Default)]
+pub struct Round {
+    /// `inputResponses`, as the client wrote them.
+    pub responses: Option<Box<RawValue>>,
+    /// `requestState`, as the server gave it.
+    pub state: Option<Box<RawValue>>,
 }
 
 impl<'a> Call<'a> {
@@ -59,6 +71,7 @@ impl<'a> Call<'a> {
             client: None,
             cancel: CancellationToken::new(),
             idle: None,
+            round: None,
         }
     }
 }
@@ -129,12 +142,22 @@ impl Pool {
             cancel: call.cancel,
             client: call.client,
             headers: Vec::new(),
+            hands_on_questions: call.round.is_some(),
         };
         let mut params = Fields::default();
         params.set("name", raw(permit.tool().tool()));
         params.set("arguments", call.arguments.to_owned());
         if let Some(meta) = call.meta {
             params.set("_meta", meta);
+        }
+        let round = call.round.unwrap_or_default();
+        for (name, value) in [
+            ("inputResponses", round.responses),
+            ("requestState", round.state),
+        ] {
+            if let Some(value) = value {
+                params.set(name, value);
+            }
         }
         let params = params.write();
         let errand = Errand::Call {
@@ -188,7 +211,7 @@ impl Pool {
             .await?
         {
             Outcome::Listing(listing) => Ok(listing),
-            Outcome::Answer(_) | Outcome::Connected => Ok(Listing::default()),
+            Outcome::Answer(_) | Outcome::Connected(_) => Ok(Listing::default()),
         }
     }
 
@@ -224,12 +247,25 @@ impl Pool {
 
     /// Connects a server that is not, without asking it anything.
     pub async fn connect(&self, server: &str, key: &Key) -> Result<(), CallError> {
+        let described = self.describe(server, key, Options::default());
+        described.await.map(drop)
+    }
+
+    /// What a server said of itself, connecting it where it is not.
+    pub async fn describe(
+        &self,
+        server: &str,
+        key: &Key,
+        mut options: Options,
+    ) -> Result<Negotiated, CallError> {
         let server = self.server(server)?;
-        let options = Options::within(server.endpoint().start_timeout);
-        server
-            .run(key, Errand::Connect, options, Repeat::Undelivered)
-            .await
-            .map(drop)
+        let patience = Instant::now().checked_add(server.endpoint().start_timeout);
+        options.deadline = options.deadline.or(patience);
+        let connecting = server.run(key, Errand::Connect, options, Repeat::Undelivered);
+        match connecting.await? {
+            Outcome::Connected(negotiated) => Ok(negotiated),
+            Outcome::Answer(_) | Outcome::Listing(_) => Err(Failure::Closed.into()),
+        }
     }
 
     /// Closes the connections of a server; the next request opens one again.
@@ -289,7 +325,7 @@ impl std::fmt::Debug for Pool {
 fn answer(outcome: Result<Outcome, CallError>) -> Result<Box<RawValue>, CallError> {
     match outcome? {
         Outcome::Answer(answer) => Ok(answer),
-        Outcome::Listing(_) | Outcome::Connected => Ok(raw(&())),
+        Outcome::Listing(_) | Outcome::Connected(_) => Ok(raw(&())),
     }
 }
 

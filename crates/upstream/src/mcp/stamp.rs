@@ -15,6 +15,7 @@ const INFO: &str = "io.modelcontextprotocol/clientInfo";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
 /// The annotation of a parameter that is to be seen on the way.
 const HEADER: &str = "x-mcp-header";
+const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 const METHOD: HeaderName = HeaderName::from_static("mcp-method");
 const NAME: HeaderName = HeaderName::from_static("mcp-name");
 
@@ -44,7 +45,7 @@ pub(super) fn legacy(params: &RawValue) -> Option<Box<RawValue>> {
     let mut fields = Fields::read(params)?;
     let meta = fields.get("_meta")?.to_owned();
     let mut meta = Fields::read(&meta)?;
-    for name in [VERSION, INFO, CAPABILITIES] {
+    for name in [VERSION, INFO, CAPABILITIES, LOG_LEVEL] {
         meta.remove(name);
     }
     fields.set("_meta", meta.write());

@@ -20,7 +20,7 @@ use toolcrib_core::retry::RetryPolicy;
 use super::breaker::{Breaker, Next};
 use super::dialer::Dialer;
 use super::endpoint::{Endpoint, Way};
-use super::era::EraMemory;
+use super::era::{EraMemory, Negotiated};
 use super::listing::{Listing, What};
 use super::places::Places;
 use super::status::{Event, Happening, Health, Status};
@@ -97,7 +97,7 @@ pub(super) enum Errand<'a> {
 pub(super) enum Outcome {
     Answer(Box<RawValue>),
     Listing(Listing),
-    Connected,
+    Connected(Negotiated),
 }
 
 /// What may be done about a failure on the way.
@@ -285,7 +285,7 @@ impl Supervisor {
                 answer.map(Outcome::Answer)
             }
             Errand::List(what) => connection.list(what, options).await.map(Outcome::Listing),
-            Errand::Connect => return Ok(Outcome::Connected),
+            Errand::Connect => return Ok(Outcome::Connected(connection.negotiated().clone())),
         };
         match outcome {
             Err(CallError::Failure(failure)) => {

@@ -160,10 +160,12 @@ pub(super) fn refused(fault: &Fault) -> Box<Error> {
         .filter(|c| !c.is_control())
         .take(FAULT_TEXT_CHARS_MAX)
         .collect();
-    Error::new(
+    let mut error = Error::new(
         Code::ToolExecutionError,
         format!("Tool execution failed: {said} (code {})", fault.code),
-    )
+    );
+    error.more.fault = Some(fault.clone());
+    error
 }
 
 /// Why no answer came, in our own words: what the server or the system said stays in the log.

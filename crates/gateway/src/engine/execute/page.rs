@@ -89,8 +89,8 @@ impl Engine {
         };
         let unfiltered = selected.as_ref().and_then(|s| s.unfiltered.clone());
         let result = selected.as_ref().map_or(result, |s| &*s.result);
-        let shaped = shape(result, self.wanted(0));
-        let Shaped { result: part, next } = shaped.unwrap_or_else(|| Shaped {
+        let shaped = (!attempt.whole).then(|| shape(result, self.wanted(0)));
+        let Shaped { result: part, next } = shaped.flatten().unwrap_or_else(|| Shaped {
             result: result.to_owned(),
             next: None,
         });

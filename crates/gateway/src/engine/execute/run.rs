@@ -256,6 +256,7 @@ impl Engine {
             schema: Arc::clone(&entry.tool.input_schema),
             meta: attempt.meta.clone(),
             trace: attempt.trace.clone(),
+            round: attempt.round.clone(),
         };
         let calling = self.upstream.call(permit, call);
         tokio::select! {

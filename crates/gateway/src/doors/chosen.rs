@@ -1,0 +1,69 @@
+//! What the configuration in place chose to serve: a configuration that chooses another mode holds for
+//! the next request.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::value::RawValue;
+use tokio::sync::broadcast;
+use toolcrib_config::model::settings::Mode;
+use toolcrib_core::policy::Caller;
+use toolcrib_core::rpc::Fault;
+
+use crate::engine::Engine;
+use crate::mcp::discovery::Discovery;
+use crate::mcp::flat::Flat;
+use crate::mcp::full::Full;
+use crate::mcp::{Change, Context, Description, Surface};
+
+/// The surface of each mode.
+pub(super) struct Chosen {
+    engine: Arc<Engine>,
+    /// The five tools.
+    pub(super) discovery: Arc<dyn Surface>,
+    /// Every tool.
+    pub(super) full: Arc<dyn Surface>,
+    flat: Arc<dyn Surface>,
+}
+
+impl Chosen {
+    pub(super) fn new(engine: &Arc<Engine>) -> Self {
+        Self {
+            engine: Arc::clone(engine),
+            discovery: Discovery::new(Arc::clone(engine)),
+            full: Arc::new(Full::new(Arc::clone(engine))),
+            flat: Arc::new(Flat::new(Arc::clone(engine))),
+        }
+    }
+
+    fn now(&self) -> &Arc<dyn Surface> {
+        match self.engine.config().settings.mode {
+            Mode::Lazy => &self.discovery,
+            Mode::Full => &self.full,
+            Mode::Flat => &self.flat,
+        }
+    }
+}
+
+impl Surface for Chosen {
+    fn describe<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
+        self.now().describe(context)
+    }
+
+    fn handle<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Fault>> {
+        self.now().handle(method, params, context)
+    }
+
+    fn changes(&self, caller: &Caller) -> broadcast::Receiver<Change> {
+        self.now().changes(caller)
+    }
+
+    fn mirrored(&self, caller: &Caller, tool: &str) -> Vec<(String, String)> {
+        self.now().mirrored(caller, tool)
+    }
+}

@@ -1,0 +1,294 @@
+//! One upstream passed through as it is: names, messages and all.
+//!
+//! Calls of tools still go through the engine: they need a permit, and leave a record. Everything else
+//! goes over the [`Passage`](crate::engine::passage::Passage).
+
+use std::sync::{Arc, OnceLock};
+
+use futures::StreamExt;
+use futures::future::BoxFuture;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tokio::sync::broadcast;
+use toolcrib_core::policy::Caller;
+use toolcrib_core::rpc::{self, Fault};
+use toolcrib_core::{Code, ToolId};
+
+use super::bridge::{Bridge, execution, failure};
+use super::fields::{Fields, raw};
+use super::listen::MISSED;
+use super::meta::LOG_LEVEL;
+use super::service::{Outcome, not_offered};
+use super::surface::{Change, Context, Description, Surface};
+use crate::engine::Engine;
+use crate::engine::answer::{Kind, Outcome as Came};
+use crate::engine::ask::{Execution, Listing};
+use crate::engine::error::Error;
+use crate::engine::passage::{Asking, Happening};
+use crate::engine::snapshot::Snapshot;
+use crate::engine::supplier::Supplier;
+use crate::engine::upstream::{CallError, Round};
+
+/// What an upstream may be asked beside its tools.
+const PASSED: &[&str] = &[
+    "prompts/list",
+    "prompts/get",
+    "resources/list",
+    "resources/templates/list",
+    "resources/read",
+    "resources/subscribe",
+    "resources/unsubscribe",
+    "completion/complete",
+    "logging/setLevel",
+];
+
+/// How many changes a listener may be behind.
+const CHANGES_MAX: usize = 64;
+
+/// The one server that is passed through, or what to do where there is not exactly one.
+pub fn sole(snapshot: &Snapshot) -> Result<Arc<Supplier>, String> {
+    let mut used = snapshot.suppliers().filter(|supplier| supplier.enabled);
+    let names = |names: &mut dyn Iterator<Item = &Arc<Supplier>>| {
+        let names: Vec<_> = names
+            .map(|supplier| format!("`{}`", supplier.name))
+            .collect();
+        names.join(", ")
+    };
+    match (used.next(), used.next()) {
+        (Some(only), None) if only.kind == Kind::Server => Ok(Arc::clone(only)),
+        (Some(only), None) => Err(format!(
+            "mode `flat` passes one MCP server through, and `{}` is a REST API; set mode to lazy or full",
+            only.name
+        )),
+        (None, _) => Err(
+            "mode `flat` passes one MCP server through, and none is enabled; enable one, or set mode to lazy"
+                .to_owned(),
+        ),
+        (Some(_), Some(_)) => {
+            let mut all = snapshot.suppliers().filter(|supplier| supplier.enabled);
+            Err(format!(
+                "mode `flat` passes one MCP server through, and several are enabled: {}; set `enabled: false` for all but one, or set mode to lazy",
+                names(&mut all)
+            ))
+        }
+    }
+}
+
+/// One upstream.
+pub struct Flat {
+    engine: Arc<Engine>,
+    changes: OnceLock<broadcast::Sender<Change>>,
+}
+
+impl Flat {
+    /// Passes the only server of this engine through.
+    pub fn new(engine: Arc<Engine>) -> Self {
+        Self {
+            engine,
+            changes: OnceLock::new(),
+        }
+    }
+
+    fn sole(&self) -> Result<Arc<Supplier>, Fault> {
+        sole(&self.engine.snapshot()).map_err(|why| Fault::new(rpc::INTERNAL_ERROR, why))
+    }
+
+    async fn list(&self, context: &Context) -> Outcome {
+        let listing = Listing {
+            server: self.sole()?.name.to_string(),
+            ..Listing::default()
+        };
+        let page = self.engine.list_tools(&context.caller, listing).await;
+        let page = page.map_err(|error| Fault::new(rpc::INTERNAL_ERROR, error.message))?;
+        let tools: Vec<&RawValue> = page.tools.iter().map(|entry| &*entry.definition).collect();
+        Ok(raw(&json!({ "tools": tools })))
+    }
+
+    async fn call(&self, params: Option<&RawValue>, context: &Context) -> Outcome {
+        let server = self.sole()?;
+        let fields = params.and_then(Fields::of).unwrap_or_default();
+        let name = fields
+            .text("name")
+            .ok_or_else(|| Fault::new(rpc::INVALID_PARAMS, "`name` must be the name of a tool"))?;
+        let owned = |name: &str| fields.get(name).map(ToOwned::to_owned);
+        let round = context.revision.is_stateless().then(|| Round {
+            responses: owned("inputResponses"),
+            state: owned("requestState"),
+        });
+        let call = Execution {
+            meta: meta(&fields, context),
+            round,
+            whole: true,
+            ..execution(&server.name, &name, fields.get("arguments"), context)
+        };
+        match self.engine.execute(&context.caller, call).await {
+            Ok(reply) => match reply.outcome {
+                Came::Answered(answered) => Ok(answered.result),
+                Came::Rehearsed(_) => Ok(raw(&json!({ "content": [] }))),
+            },
+            Err(error) => refused(&error),
+        }
+    }
+
+    async fn pass(&self, method: &str, params: Option<&RawValue>, context: &Context) -> Outcome {
+        let server = self.sole()?;
+        let passage = self.engine.passage().ok_or_else(|| not_offered(method))?;
+        let mut fields = params.and_then(Fields::of).unwrap_or_default();
+        if let Some(meta) = meta(&fields, context) {
+            fields.set("_meta", &meta);
+        }
+        let params = fields.raw();
+        let asking = asking(&server, context);
+        let asked = passage.ask(asking, method, Some(&params));
+        asked.await.map_err(told)
+    }
+
+    async fn described(&self, context: &Context) -> Result<Description, Fault> {
+        let server = self.sole()?;
+        let passage = self.engine.passage();
+        let passage = passage.ok_or_else(|| not_offered("server/discover"))?;
+        let said = passage.describe(asking(&server, context)).await;
+        let said = said.map_err(told)?;
+        let mut capabilities = serde_json::from_str(said.capabilities.get())
+            .ok()
+            .and_then(|value: Value| value.as_object().cloned())
+            .unwrap_or_default();
+        // A task would be a call without a permit.
+        capabilities.remove("tasks");
+        let info = said
+            .info
+            .and_then(|info| serde_json::from_str(info.get()).ok());
+        let own = Description::own(capabilities, said.instructions);
+        Ok(Description {
+            info: info.unwrap_or(own.info),
+            ..own
+        })
+    }
+
+    /// Tells on what the server says has changed, and of its tools once they are known here.
+    async fn tell(engine: Arc<Engine>, changes: broadcast::Sender<Change>) {
+        let server = sole(&engine.snapshot()).map(|server| Arc::clone(&server.name));
+        let (Ok(server), Some(passage)) = (server, engine.passage()) else {
+            return;
+        };
+        let mut happenings = passage.happenings(&server);
+        while let Some(happening) = happenings.next().await {
+            let told = match happening {
+                Happening::Tools => {
+                    engine.relist(&server).await;
+                    vec![Change::Tools]
+                }
+                Happening::Prompts => vec![Change::Prompts],
+                Happening::Resources => vec![Change::Resources],
+                Happening::Resource(uri) => vec![Change::Resource(uri)],
+                Happening::Missed => MISSED.to_vec(),
+            };
+            for change in told {
+                // Nobody may be listening.
+                let _ = changes.send(change);
+            }
+        }
+    }
+}
+
+fn asking<'a>(server: &'a Supplier, context: &Context) -> Asking<'a> {
+    Asking {
+        server: &server.name,
+        owner: server.owner(&context.caller.principal, context.session.as_deref()),
+        client: Bridge::new(context),
+        cancel: context.cancel.clone(),
+        hands_on_questions: context.revision.is_stateless(),
+    }
+}
+
+/// The client's `_meta`. A client that agreed on a level of log messages in a handshake gets them from
+/// a server that wants to be told with every request, too.
+fn meta(fields: &Fields, context: &Context) -> Option<Box<RawValue>> {
+    let given = fields.get("_meta").and_then(Fields::of);
+    let level = context.client.level();
+    let level = level.filter(|_| !context.revision.is_stateless());
+    if given.is_none() && level.is_none() {
+        return None;
+    }
+    let mut meta = given.unwrap_or_default();
+    if let Some(level) = level {
+        meta.set(LOG_LEVEL, level);
+    }
+    Some(meta.raw())
+}
+
+/// Why there is no result: in the words of the upstream where it has any; a fault where there is no
+/// such tool; else a result that a model can read.
+fn refused(error: &Error) -> Outcome {
+    if let Some(fault) = &error.more.fault {
+        return Err(fault.clone());
+    }
+    match error.code {
+        Code::ToolNotFound => Err(Fault::new(rpc::INVALID_PARAMS, error.message.clone())),
+        _ => Ok(failure(error)),
+    }
+}
+
+/// Why the upstream gave no answer, in its own words where it has any.
+fn told(error: CallError) -> Fault {
+    match error {
+        CallError::Fault(fault) => fault,
+        CallError::Failure(failure) => {
+            tracing::warn!(%failure, "the server that is passed through gave no answer");
+            Fault::new(
+                rpc::INTERNAL_ERROR,
+                "the server behind this one gave no answer; the log says why",
+            )
+        }
+    }
+}
+
+impl Surface for Flat {
+    fn describe<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
+        Box::pin(self.described(context))
+    }
+
+    fn handle<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move {
+            match method {
+                "tools/list" => self.list(context).await,
+                "tools/call" => self.call(params, context).await,
+                _ if PASSED.contains(&method) => self.pass(method, params, context).await,
+                _ => Err(not_offered(method)),
+            }
+        })
+    }
+
+    fn changes(&self, _: &Caller) -> broadcast::Receiver<Change> {
+        let changes = self.changes.get_or_init(|| {
+            let changes = broadcast::Sender::new(CHANGES_MAX);
+            let engine = Arc::clone(&self.engine);
+            tokio::spawn(Self::tell(engine, changes.clone()));
+            changes
+        });
+        changes.subscribe()
+    }
+
+    fn mirrored(&self, _: &Caller, tool: &str) -> Vec<(String, String)> {
+        let snapshot = self.engine.snapshot();
+        let Ok(server) = sole(&snapshot) else {
+            return Vec::new();
+        };
+        let id = ToolId::new(&*server.name, tool);
+        let Some(entry) = snapshot.entry(&id) else {
+            return Vec::new();
+        };
+        let properties = entry.tool.input_schema.get("properties");
+        let properties = properties.and_then(Value::as_object).into_iter().flatten();
+        let annotated = properties.filter_map(|(name, schema)| {
+            let header = schema.get("x-mcp-header")?.as_str()?;
+            Some((name.clone(), header.to_owned()))
+        });
+        annotated.collect()
+    }
+}
