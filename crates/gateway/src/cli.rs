@@ -22,6 +22,7 @@ use crate::loader::Loader;
 use crate::telemetry;
 use crate::ui::{Color, Ui};
 
+pub mod adapter;
 pub mod approvals;
 pub mod audit;
 pub mod cache;
@@ -167,6 +168,8 @@ pub enum Direct {
     /// Be one of the small MCP servers that the demo uses
     #[command(hide = true)]
     Workshop(workshop::Workshop),
+    /// Turn REST APIs into tools
+    Adapter(adapter::Adapter),
     /// Play the first minute on a home directory of its own; nothing of yours is touched
     Demo(demo::Demo),
 }
@@ -300,6 +303,7 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Tools(command) => command.run(context),
         Direct::Inspect(command) => command.run(context),
         Direct::Execute(command) => command.run(context),
+        Direct::Adapter(command) => command.run(context),
         Direct::Demo(command) => command.run(context),
         Direct::Serve(command) => command.run(context),
         Direct::Status => status::run(context),

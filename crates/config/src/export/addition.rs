@@ -1,4 +1,4 @@
-//! A server put into a configuration of ours that is there already.
+//! A server or an adapter put into a configuration of ours that is there already.
 //!
 //! The file is edited as text: everything else in it keeps every byte. What comes out is read back
 //! and must hold the servers and settings from before and the new server, nothing more.
@@ -80,6 +80,110 @@ pub fn add_server(path: &Path, text: Option<&str>, server: &Server) -> Result<St
         Ok(new)
     } else {
         Err(refusal(path))
+    }
+}
+
+/// An adapter to be put into a configuration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewAdapter<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// Path or address of its description.
+    pub spec: &'a str,
+    /// The environment variable that holds its secret.
+    pub env: Option<&'a str>,
+}
+
+impl NewAdapter<'_> {
+    fn value(&self) -> Json {
+        let mut value = json!({ "spec": Template::literal(self.spec).exact().expose() });
+        if let Some(env) = self.env {
+            value["auth"] = json!({ "env": env });
+        }
+        value
+    }
+}
+
+/// Puts an adapter into a file as [`install`] does a server.
+pub fn install_adapter(
+    path: &Path,
+    adapter: &NewAdapter<'_>,
+    time: &str,
+) -> Result<Written, ExportError> {
+    let path = &install::real(path);
+    let old = install::read(path)?;
+    let new = add_adapter(path, old.as_deref(), adapter)?;
+    if old.is_none() {
+        install::write(path, &new)?;
+        return Ok(Written::Created);
+    }
+    let backup = install::free_backup(path, time);
+    std::fs::copy(path, &backup).map_err(|source| install::disk(&backup, source))?;
+    install::write(path, &new)?;
+    Ok(Written::Changed(backup))
+}
+
+/// The text of a file of ours with an adapter in it. `None` stands for a file that is not there.
+pub fn add_adapter(
+    path: &Path,
+    text: Option<&str>,
+    adapter: &NewAdapter<'_>,
+) -> Result<String, ExportError> {
+    const KEY: &str = "adapters";
+    let unsafe_edit = || ExportError::Unsafe {
+        path: path.to_owned(),
+        root: KEY,
+    };
+    let format = Format::of(path).unwrap_or(Format::Yaml);
+    let is_section = Candidate::explicit(path).shape == Shape::Section;
+    if format == Format::Script || is_section {
+        return Err(unsafe_edit());
+    }
+    let value = adapter.value();
+    let empty = text.is_none_or(|text| text.trim().is_empty());
+    let text = match (empty, format) {
+        (true, Format::Yaml) => FRESH,
+        (true, Format::Toml) => "[imports]\nauto = true\n",
+        (true, _) => "{\n  \"imports\": { \"auto\": true }\n}\n",
+        (false, _) => text.unwrap_or_default(),
+    };
+    let source = Source::new(path, text);
+    let tree = reader::read(&source, format).map_err(|diagnostics| ExportError::Broken {
+        path: path.to_owned(),
+        diagnostics,
+    })?;
+    let before = read_back(path, text, format)?;
+    if before.settings.adapters.contains_key(adapter.name) {
+        return Err(ExportError::Occupied {
+            path: path.to_owned(),
+            name: adapter.name.to_owned(),
+        });
+    }
+    let in_braces = text[tree.span.start..].starts_with('{');
+    let by_lines = || match format {
+        Format::Toml => Some(vec![toml::append(text, KEY, adapter.name, &value)]),
+        Format::Yaml if !in_braces && !text.replace("\r\n", "").contains('\r') => {
+            lines::insert(text, &tree, KEY, &Piece::Member(adapter.name, &value))
+        }
+        _ => None,
+    };
+    let in_flow = || {
+        let (map, key, value) = match tree.get(KEY) {
+            Some(map) => (map, adapter.name, value.clone()),
+            None => (&tree, KEY, json!({ adapter.name: value.clone() })),
+        };
+        let is_map = matches!(map.value, Value::Map(_)) && text[map.span.start..].starts_with('{');
+        is_map.then(|| flow::insert(text, &tree, map, key, &value))
+    };
+    let splices = by_lines().or_else(in_flow).ok_or_else(unsafe_edit)?;
+    let new = splice::apply(text, splices);
+    let after = read_back(path, &new, format).map_err(|_| unsafe_edit())?;
+    let mut settings = after.settings.clone();
+    let added = settings.adapters.shift_remove(adapter.name).is_some();
+    if added && settings == before.settings && after.servers == before.servers {
+        Ok(new)
+    } else {
+        Err(unsafe_edit())
     }
 }
 

@@ -1,6 +1,7 @@
-//! The servers of a configuration, as the engine reaches them: lists through discovery, calls through
-//! the pool.
+//! The servers and APIs of a configuration, as the engine reaches them: lists through discovery, calls
+//! through the pool, and APIs through their adapters.
 
+mod adapters;
 mod endpoint;
 mod eras;
 mod lister;
@@ -35,6 +36,7 @@ use super::upstream::{
 use crate::known;
 use crate::mcp::fields::Fields;
 use crate::veil::cover;
+use adapters::Adapters;
 use endpoint::Resolver;
 use lister::PoolLister;
 
@@ -60,6 +62,7 @@ impl Users {
 /// The servers of a configuration.
 pub struct Connections {
     pool: Arc<Pool>,
+    adapters: Adapters,
     resolver: Arc<Resolver>,
     home: Key,
     clock: Clock,
@@ -129,6 +132,7 @@ impl Connections {
         };
         Self {
             pool,
+            adapters: Adapters::default(),
             resolver,
             home,
             clock,
@@ -162,6 +166,10 @@ impl Connections {
 
     async fn listed(&self, name: &str, wish: Wish) -> Result<Listed, DiscoveryError> {
         let current = self.current.load_full();
+        if self.adapters.has(name) {
+            let _place = current.places.acquire().await;
+            return self.adapters.list(name, &self.resolver, &self.clock).await;
+        }
         let Some(server) = current.servers.get(name) else {
             let gone = "the configuration does not have it any more".to_owned();
             return Err(DiscoveryError::ConnectionFailed(gone));
@@ -212,6 +220,7 @@ fn listed(listing: &discovery::Listing) -> Listed {
 impl Upstream for Connections {
     fn configure(&self, config: &Arc<Config>) {
         let settings = &config.settings;
+        self.adapters.configure(config);
         let used = config.servers.iter().filter(|server| server.enabled);
         let endpoints = used.filter_map(|server| {
             let endpoint = self.resolver.endpoint(server, &settings.limits);
@@ -264,6 +273,10 @@ impl Upstream for Connections {
 
     fn call(&self, permit: Permit, call: Call) -> BoxFuture<'_, Result<Box<RawValue>, CallError>> {
         Box::pin(async move {
+            if self.adapters.has(permit.tool().server()) {
+                let (resolver, clock) = (&self.resolver, &self.clock);
+                return self.adapters.call(permit, call, resolver, clock).await;
+            }
             let meta = with_trace(call.meta, call.trace.as_deref());
             let asked = mcp::Call {
                 key: self.key(call.owner),
@@ -280,6 +293,9 @@ impl Upstream for Connections {
     }
 
     fn standing(&self, server: &str) -> Standing {
+        if let Some(standing) = self.adapters.standing(server) {
+            return standing;
+        }
         let Some(status) = self.pool.status(server) else {
             return Standing::default();
         };

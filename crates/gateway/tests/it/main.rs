@@ -6,6 +6,7 @@ mod agent;
 mod attempts;
 mod canary;
 mod children;
+mod adapter;
 mod config;
 mod counter;
 mod demo;

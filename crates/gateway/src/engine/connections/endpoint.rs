@@ -59,7 +59,8 @@ impl Resolver {
         Ok(endpoint)
     }
 
-    fn filled(&self, template: &Template) -> Result<Secret, String> {
+    /// The text of a template with its variables.
+    pub(super) fn filled(&self, template: &Template) -> Result<Secret, String> {
         let lookup = |name: &str| self.surroundings.var(name);
         template.expand(&lookup).map_err(|unset| unset.to_string())
     }

@@ -1,0 +1,105 @@
+//! `toolcrib adapter add`: an API description as an entry of the configuration.
+
+use std::path::Path;
+
+use clap::Args;
+use serde_json::json;
+use toolcrib_config::export::ExportError;
+use toolcrib_config::export::addition::{self, NewAdapter};
+use toolcrib_config::places::Places;
+
+use crate::cli::Context;
+use crate::failure::Failure;
+use crate::ui::Line;
+
+/// Put an API description into the configuration
+#[derive(Debug, Args)]
+pub(super) struct Add {
+    /// Path or address of the description
+    #[arg(value_name = "FILE|URL")]
+    spec: String,
+    /// What the adapter is called; its tools are NAME:TOOL
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// The environment variable that holds the API's secret
+    #[arg(long, value_name = "VARIABLE")]
+    env: Option<String>,
+}
+
+impl Add {
+    /// Runs the command.
+    pub(super) fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let name = self
+            .name
+            .clone()
+            .unwrap_or_else(|| super::usual_name(&self.spec));
+        let api = super::load(context, &self.spec, &name)?;
+        let auth = api.auth_type();
+        let env = self.env.clone().or_else(|| {
+            let variable = format!("{}_API_KEY", name.to_ascii_uppercase().replace('-', "_"));
+            (auth != "none").then_some(variable)
+        });
+        let adapter = NewAdapter {
+            name: &name,
+            spec: &self.absolute(context),
+            env: env.as_deref(),
+        };
+        let target = context.explicit_config().unwrap_or_else(|| {
+            Places::of(&context.surroundings)
+                .config
+                .join("toolcrib.yaml")
+        });
+        write(context, &target, &adapter)?;
+        let shown = context.surroundings.display(&target);
+        if context.ui.is_json() {
+            context.ui.json(&json!({
+                "adapter": name,
+                "tools": api.operations.len(),
+                "operations": api.counted,
+                "warnings": api.warnings,
+                "authType": auth,
+                "env": env,
+                "written": target,
+            }));
+            return Ok(());
+        }
+        context.ui.line(Line::new().mark(true).text(format_args!(
+            " {name} written to {shown}: {} tools of {} operations",
+            api.operations.len(),
+            api.counted
+        )));
+        if let Some(env) = env.filter(|env| context.surroundings.var(env).is_none()) {
+            context.ui.note(format!(
+                "The API wants credentials ({auth}); put the secret into the environment variable {env}."
+            ));
+        }
+        Ok(())
+    }
+
+    /// The description as the configuration names it: a path is absolute, so that it means the same
+    /// file wherever Toolcrib is started.
+    fn absolute(&self, context: &Context) -> String {
+        if self.spec.starts_with("http://") || self.spec.starts_with("https://") {
+            return self.spec.clone();
+        }
+        let path = context.surroundings.cwd.join(&self.spec);
+        let path = path.canonicalize().unwrap_or(path);
+        path.to_string_lossy().into_owned()
+    }
+}
+
+/// Writes the entry; the file is read back before the edit counts.
+fn write(context: &Context, target: &Path, adapter: &NewAdapter<'_>) -> Result<(), Failure> {
+    let time = jiff::Timestamp::now()
+        .strftime("%Y%m%dT%H%M%SZ")
+        .to_string();
+    let shown = context.surroundings.display(target);
+    let written = addition::install_adapter(target, adapter, &time);
+    written.map(drop).map_err(|error| match error {
+        ExportError::Occupied { .. } => Failure::usage(format!(
+            "{shown} has an adapter {} already; give another --name",
+            adapter.name
+        )),
+        error => Failure::configuration(error.to_string()),
+    })
+}

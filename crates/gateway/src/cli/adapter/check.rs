@@ -1,0 +1,128 @@
+//! `toolcrib adapter check`: what would become of API descriptions.
+
+use clap::Args;
+use serde_json::{Value, json};
+use toolcrib_core::policy::risk::{Inputs, derive};
+use toolcrib_upstream::rest::{Api, Operation};
+
+use crate::cli::Context;
+use crate::failure::Failure;
+use crate::ui::{Line, Table, Tone};
+
+/// Show what would become of API descriptions, without configuring them
+#[derive(Debug, Args)]
+pub(super) struct Check {
+    /// OpenAPI 2.0 or 3.x, or Postman collections 2.0 or 2.1; JSON or YAML; paths or addresses
+    #[arg(value_name = "FILE", required = true)]
+    files: Vec<String>,
+}
+
+impl Check {
+    /// Runs the command.
+    pub(super) fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let mut reports = Vec::new();
+        for (at, file) in self.files.iter().enumerate() {
+            let api = super::load(context, file, &super::usual_name(file))?;
+            if context.ui.is_json() {
+                reports.push(report(file, &api));
+                continue;
+            }
+            if at > 0 {
+                context.ui.gap();
+            }
+            show(context, file, &api);
+        }
+        if context.ui.is_json() {
+            context.ui.json(&json!({ "files": reports }));
+        }
+        Ok(())
+    }
+}
+
+fn report(file: &str, api: &Api) -> Value {
+    let items: Vec<Value> = api
+        .operations
+        .iter()
+        .map(|operation| row(operation))
+        .collect();
+    json!({
+        "file": file,
+        "format": api.format,
+        "version": api.version,
+        "title": api.title,
+        "operations": api.counted,
+        "tools": api.operations.len(),
+        "authType": api.auth_type(),
+        "warnings": api.warnings,
+        "items": items,
+    })
+}
+
+fn row(operation: &Operation) -> Value {
+    let (risk, evidence) = derive(&Inputs::of(&operation.tool, true, None));
+    let parameters: Vec<Value> = operation
+        .inputs
+        .iter()
+        .map(|input| {
+            json!({
+                "argument": input.argument,
+                "name": input.name,
+                "in": input.spot,
+                "required": input.required,
+            })
+        })
+        .collect();
+    json!({
+        "method": operation.method(),
+        "path": operation.path(),
+        "operationId": operation.operation_id,
+        "toolId": operation.tool.id,
+        "parameters": parameters,
+        "risk": risk,
+        "evidence": evidence,
+    })
+}
+
+fn show(context: &mut Context, file: &str, api: &Api) {
+    let count = |number: usize, word: &str| match number {
+        1 => format!("1 {word}"),
+        number => format!("{number} {word}s"),
+    };
+    let whole = api.counted == api.operations.len();
+    context.ui.line(
+        Line::new()
+            .mark(whole)
+            .text(" ")
+            .tone(Tone::Strong, file)
+            .text(format_args!(
+                " ({} {}): {}, {}, {}",
+                api.format,
+                api.version,
+                count(api.counted, "operation"),
+                count(api.operations.len(), "tool"),
+                count(api.warnings.len(), "warning")
+            )),
+    );
+    for warning in &api.warnings {
+        context
+            .ui
+            .line(Line::new().tone(Tone::Odd, "  warning: ").text(warning));
+    }
+    let mut table = Table::new(["METHOD", "PATH", "TOOL", "ARGUMENTS", "RISK", "BECAUSE OF"]);
+    for operation in &api.operations {
+        let (risk, evidence) = derive(&Inputs::of(&operation.tool, true, None));
+        table.row([
+            operation.method().to_owned(),
+            operation.path().to_owned(),
+            operation.tool.id.to_string(),
+            format!(
+                "{} ({} required)",
+                operation.inputs.len(),
+                operation.required().count()
+            ),
+            risk.to_string(),
+            evidence.detail().to_owned(),
+        ]);
+    }
+    context.ui.table(&table);
+}

@@ -1,0 +1,119 @@
+//! `adapter check` and `adapter add`.
+
+use crate::home::Home;
+
+const SPEC: &str = "openapi: 3.0.0
+info: {title: Shop}
+servers: [{url: https://api.example.com}]
+components: {securitySchemes: {token: {type: http, scheme: bearer}}}
+security: [{token: []}]
+paths:
+  /orders/{id}:
+    delete: {operationId: deleteOrder}
+    get: {operationId: getOrder, parameters: [{$ref: '#/nothing'}]}
+  /broken: {get: nonsense}
+";
+
+fn home() -> Home {
+    let home = Home::new();
+    home.write("work/shop.yaml", SPEC);
+    home
+}
+
+#[test]
+fn check_says_what_would_become_of_a_file() {
+    let home = home();
+    let said = home.run(&["adapter", "check", "shop.yaml"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.contains("3 operations, 2 tools, 4 warnings"),
+        "{}",
+        said.out
+    );
+    assert!(said.out.contains("GET /broken"), "{}", said.out);
+    let row = said
+        .out
+        .lines()
+        .find(|l| l.starts_with("DELETE"))
+        .unwrap_or_default();
+    assert!(
+        row.contains("shop:delete-order") && row.contains("destructive"),
+        "{row}"
+    );
+    let said = home.run(&["adapter", "check", "shop.yaml", "--json"]);
+    let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    let file = &report["files"][0];
+    assert_eq!(
+        (&file["operations"], &file["tools"]),
+        (&3.into(), &2.into())
+    );
+    let item = file["items"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .find(|i| i["method"] == "DELETE")
+        .unwrap();
+    assert_eq!(item["toolId"], "shop:delete-order");
+    assert_eq!(item["operationId"], "deleteOrder");
+    assert_eq!(item["parameters"][0]["in"], "path");
+    assert_eq!(item["risk"], "destructive");
+    assert_eq!(item["evidence"]["decided_by"], "method");
+}
+
+#[test]
+fn add_writes_an_entry_that_loads() {
+    let home = home();
+    let said = home.run(&["adapter", "add", "shop.yaml"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("shop written to"), "{}", said.out);
+    assert!(said.err.contains("SHOP_API_KEY"), "{}", said.err);
+    let again = home.run(&["adapter", "add", "shop.yaml"]);
+    assert_eq!(again.code, Some(1), "{}", again.err);
+    let other = home.run(&[
+        "adapter",
+        "add",
+        "shop.yaml",
+        "--name",
+        "other",
+        "--env",
+        "TOKEN",
+    ]);
+    assert_eq!(other.code, Some(0), "{}", other.err);
+    let valid = home.run(&["config", "validate"]);
+    assert_eq!(valid.code, Some(0), "{}{}", valid.out, valid.err);
+}
+
+#[test]
+fn add_keeps_what_stands_in_the_file() {
+    let home = home();
+    home.configure(
+        "# mine\nservers:\n  a: {command: x}\nadapters:\n    first: {spec: shop.yaml}\n",
+    );
+    let said = home.run(&["adapter", "add", "shop.yaml"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let text = std::fs::read_to_string(home.path(".config/toolcrib/toolcrib.yaml")).unwrap();
+    assert!(
+        text.starts_with("# mine\nservers:\n  a: {command: x}\nadapters:\n"),
+        "{text}"
+    );
+    assert!(
+        text.contains("    first: {spec: shop.yaml}\n") && text.contains("    shop:"),
+        "{text}"
+    );
+}
+
+#[test]
+fn what_cannot_be_read_is_told() {
+    let home = home();
+    let missing = home.run(&["adapter", "check", "none.yaml"]);
+    assert_eq!(missing.code, Some(2));
+    assert!(missing.err.contains("cannot be read"), "{}", missing.err);
+    home.write("work/other.yaml", "a: 1");
+    let other = home.run(&["adapter", "check", "other.yaml"]);
+    assert_eq!(other.code, Some(2));
+    assert!(
+        other.err.contains("neither an OpenAPI description"),
+        "{}",
+        other.err
+    );
+}
