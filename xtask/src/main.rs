@@ -3,6 +3,8 @@
 //! Everything that a check, a build or a release of Toolcrib does beyond `cargo` itself stands here, so that
 //! it runs the same on a laptop and in CI and needs nothing but a Rust toolchain.
 
+#[cfg(feature = "product")]
+mod adapters;
 mod advisories;
 mod args;
 #[cfg(feature = "product")]

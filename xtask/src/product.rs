@@ -23,6 +23,7 @@ mod here {
 
     /// Every evaluation over shared data. A new one is a line here.
     const EVALUATIONS: &[Evaluation] = &[
+        ("adapters", crate::adapters::run),
         ("capabilities", crate::capabilities::run),
         ("cases", crate::cases::run),
         ("labels", crate::labels::run),
