@@ -2,7 +2,9 @@
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
-use serde::Deserialize;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value as Json, json};
+use toolcrib_core::canon;
 
 use crate::placeholder::{SecretTemplate, Template};
 
@@ -62,6 +64,43 @@ pub struct Adapter {
     pub timeout_ms: Option<u64>,
 }
 
+impl Adapter {
+    /// A hash of where the API and its description are and of how it is called, so that what was
+    /// made of another entry is not taken for this one's. Titles and the like do not count.
+    pub fn fingerprint(&self) -> String {
+        let text = |template: &Template| template.exact().expose().to_owned();
+        let secret = |template: &SecretTemplate| text(&template.0);
+        let headers = self.headers.iter();
+        let headers: Map<String, Json> = headers
+            .map(|(name, value)| (name.clone(), secret(value).into()))
+            .collect();
+        let auth = self.auth.as_ref().map(|auth| {
+            json!({
+                "type": auth.kind,
+                "env": auth.env,
+                "file": auth.file,
+                "command": auth.command,
+                "username": auth.username.as_ref().map(secret),
+                "name": auth.name,
+                "tokenUrl": auth.token_url,
+                "clientId": auth.client_id.as_ref().map(secret),
+                "scopes": auth.scopes,
+            })
+        });
+        let value = json!({
+            "adapter": text(&self.spec),
+            "baseUrl": self.base_url.as_ref().map(text),
+            "serverVariables": self.server_variables,
+            "auth": auth,
+            "headers": headers,
+            "idempotencyHeader": self.idempotency_header,
+            "allowPrivateAddresses": self.allow_private_addresses,
+            "refHosts": self.ref_hosts,
+        });
+        canon::params_hash(&value).to_string()
+    }
+}
+
 /// How requests to an API authenticate.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
@@ -88,7 +127,7 @@ pub struct AdapterAuth {
 }
 
 /// A kind of authentication.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AuthKind {
     /// `Authorization: Bearer …`.
@@ -101,4 +140,43 @@ pub enum AuthKind {
     Oauth2,
     /// None.
     None,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_fingerprint_changes_with_how_an_api_is_reached_and_with_nothing_else() {
+        let of = |field: &str, value: Json| {
+            let mut entry = json!({"spec": "shop.yaml"});
+            entry[field] = value;
+            let adapter: Adapter = serde_json::from_value(entry).unwrap();
+            adapter.fingerprint()
+        };
+        let plain = of("spec", json!("shop.yaml"));
+        let changes = [
+            ("spec", json!("other.yaml")),
+            ("baseUrl", json!("https://api.example.com")),
+            ("serverVariables", json!({"region": "eu"})),
+            ("auth", json!({"env": "A"})),
+            ("auth", json!({"env": "A", "type": "basic"})),
+            ("auth", json!({"env": "A", "username": "u"})),
+            ("auth", json!({"env": "A", "clientId": "u"})),
+            ("auth", json!({"command": ["pass", "shop"]})),
+            ("headers", json!({"x-a": "1"})),
+            ("idempotencyHeader", json!("Idempotency-Key")),
+            ("allowPrivateAddresses", json!(true)),
+            ("refHosts", json!(["example.com"])),
+        ];
+        let mut seen = vec![plain.clone()];
+        for (field, value) in changes {
+            let changed = of(field, value.clone());
+            assert!(!seen.contains(&changed), "{field}: {value}");
+            seen.push(changed);
+        }
+        for (field, value) in [("name", "Shop"), ("description", "d"), ("category", "c")] {
+            assert_eq!(of(field, json!(value)), plain, "{field}");
+        }
+    }
 }

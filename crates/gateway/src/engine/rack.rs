@@ -6,8 +6,8 @@ use serde_json::value::RawValue;
 use toolcrib_config::load::Config;
 use toolcrib_core::Tool;
 use toolcrib_core::canon::{Hash, definition_hash};
-use toolcrib_core::policy::Approval;
 use toolcrib_core::policy::approval::Wait;
+use toolcrib_core::policy::{Approval, ServerFacts};
 use toolcrib_core::search::{Part, ServerTools, Weights};
 use toolcrib_store::approval::judgement::Standing;
 use toolcrib_store::approval::observation::{Definition, Observed};
@@ -17,7 +17,7 @@ use super::snapshot::Entry;
 use super::spelling::Spellings;
 use super::stock::Terms;
 use super::supplier::Supplier;
-use super::upstream::List;
+use super::upstream::{List, Offer};
 
 /// Where a rack's list comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -47,7 +47,7 @@ pub struct Rack {
 
 /// Tools as they were sent, before anything was judged.
 pub(super) struct Draft {
-    tools: Vec<(Tool, Box<RawValue>, Hash)>,
+    tools: Vec<(Offer, Hash)>,
     left_out: Vec<Malformed>,
 }
 
@@ -60,9 +60,9 @@ impl Draft {
         };
         match list {
             List::Definitions(definitions) => {
-                for raw in definitions {
-                    let read = definition::read(&supplier.name, &raw);
-                    draft.add(read.map(|tool| (tool, raw)));
+                for definition in definitions {
+                    let read = definition::read(&supplier.name, &definition);
+                    draft.add(read.map(|tool| offer(tool, definition)));
                 }
             }
             List::Operations(operations) => {
@@ -73,7 +73,7 @@ impl Draft {
         }
         let mut names = std::collections::HashSet::new();
         let mut twice = Vec::new();
-        draft.tools.retain(|(tool, _, _)| {
+        draft.tools.retain(|(Offer { tool, .. }, _)| {
             let first = names.insert(tool.id.tool().to_owned());
             if !first {
                 twice.push(Malformed::Twice(tool.id.tool().to_owned()));
@@ -87,15 +87,18 @@ impl Draft {
     /// What the configuration declares.
     pub(super) fn declared(supplier: &Supplier) -> Self {
         let declared = supplier.declared.iter();
-        let operations = declared.map(|tool| definition::declared(&supplier.name, tool));
+        let operations = declared.map(|tool| {
+            let (tool, definition) = definition::declared(&supplier.name, tool);
+            offer(tool, definition)
+        });
         Self::read(supplier, List::Operations(operations.collect()))
     }
 
-    fn add(&mut self, read: Result<(Tool, Box<RawValue>), Malformed>) {
+    fn add(&mut self, read: Result<Offer, Malformed>) {
         match read {
-            Ok((tool, raw)) => {
-                let hash = definition_hash(&tool);
-                self.tools.push((tool, raw, hash));
+            Ok(offer) => {
+                let hash = definition_hash(&offer.tool);
+                self.tools.push((offer, hash));
             }
             Err(malformed) => self.left_out.push(malformed),
         }
@@ -110,12 +113,21 @@ impl Draft {
     pub(super) fn definitions(&self) -> Vec<Definition> {
         let tools = self.tools.iter();
         tools
-            .map(|(tool, raw, hash)| Definition {
-                tool: tool.id.tool().to_owned(),
+            .map(|(offer, hash)| Definition {
+                tool: offer.tool.id.tool().to_owned(),
                 hash: hash.to_string(),
-                definition: raw.get().to_owned(),
+                definition: offer.definition.get().to_owned(),
             })
             .collect()
+    }
+}
+
+/// What an MCP server or the configuration defines: neither keeps keys.
+fn offer(tool: Tool, definition: Box<RawValue>) -> Offer {
+    Offer {
+        tool,
+        definition,
+        honours_key: false,
     }
 }
 
@@ -168,11 +180,16 @@ impl Rack {
         terms: &Terms,
     ) -> Self {
         let mut spellings = Spellings::default();
-        for (at, (tool, _, _)) in draft.tools.iter().enumerate() {
-            spellings.add(tool.id.tool(), at);
+        for (at, (offer, _)) in draft.tools.iter().enumerate() {
+            spellings.add(offer.tool.id.tool(), at);
         }
         let tools = draft.tools.into_iter().enumerate();
-        let entries = tools.map(|(at, (mut tool, definition, hash))| {
+        let entries = tools.map(|(at, (offer, hash))| {
+            let facts = ServerFacts {
+                honours_key: offer.honours_key,
+                ..supplier.facts
+            };
+            let mut tool = offer.tool;
             let own_tags = tool.tags.clone();
             let rule = apply_rules(&supplier, &mut tool, &terms.config);
             let (server, name) = (tool.id.server(), tool.id.tool());
@@ -185,13 +202,13 @@ impl Rack {
             if tool.categories.is_empty() {
                 tool.categories = categories;
             }
-            let mut metadata = terms.rulebook.metadata(&tool, &supplier.facts);
+            let mut metadata = terms.rulebook.metadata(&tool, &facts);
             metadata.timeout_ms = metadata.timeout_ms.or(supplier.timeout_ms);
             let (approval, request) = judged.of(at);
             Arc::new(Entry {
                 canonical: spellings.canonical(tool.id.tool()),
                 tool: Arc::new(tool),
-                definition,
+                definition: offer.definition,
                 hash,
                 metadata,
                 approval,
@@ -276,7 +293,12 @@ impl Rack {
             let mut tool = (*entry.tool).clone();
             tool.tags.clone_from(&entry.own_tags);
             tool.enabled = true;
-            (tool, entry.definition.clone(), entry.hash)
+            let offer = Offer {
+                tool,
+                definition: entry.definition.clone(),
+                honours_key: entry.metadata.honours_key,
+            };
+            (offer, entry.hash)
         });
         Draft {
             tools: tools.collect(),

@@ -114,14 +114,15 @@ impl Supplier {
             facts: ServerFacts {
                 // The user chose the description, so it is believed.
                 trusted: true,
-                honours_key: adapter.idempotency_header.is_some(),
+                // Which operations take keys is known once the description was read.
+                honours_key: false,
                 rate: None,
             },
             timeout_ms: adapter.timeout_ms.or_else(|| usual_timeout(config)),
             start_timeout_ms: config.settings.limits.start_timeout_ms,
             isolation: Some(Isolation::Shared),
             origin: Origin::Configured,
-            fingerprint: format!("adapter:{name}"),
+            fingerprint: adapter.fingerprint(),
             declared: Vec::new(),
             include: PatternList::default(),
             exclude: None,

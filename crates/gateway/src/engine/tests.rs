@@ -1,5 +1,6 @@
 //! What the engine promises, against a real store.
 
+mod adapter;
 mod catalog;
 mod child;
 mod confirmation;

@@ -77,8 +77,20 @@ pub struct Listed {
 pub enum List {
     /// The items of `tools/list`, each as it was sent.
     Definitions(Vec<Box<RawValue>>),
-    /// The operations of an API description, with a definition such as an MCP server would send.
-    Operations(Vec<(Tool, Box<RawValue>)>),
+    /// The operations of an API description.
+    Operations(Vec<Offer>),
+}
+
+/// One tool, ready to be judged.
+#[derive(Debug)]
+pub struct Offer {
+    /// The tool.
+    pub tool: Tool,
+    /// Its definition, such as an MCP server sends.
+    pub definition: Box<RawValue>,
+    /// Whether the other side keeps idempotency keys of its calls, so that one with a key may be
+    /// repeated.
+    pub honours_key: bool,
 }
 
 /// One call, as far as the permit does not say it already.

@@ -20,7 +20,7 @@ use super::endpoint::Resolver;
 use crate::engine::clock::Clock;
 use crate::engine::definition::raw;
 use crate::engine::discovery::DiscoveryError;
-use crate::engine::upstream::{Call, Health, List, Listed, Standing};
+use crate::engine::upstream::{Call, Health, List, Listed, Offer, Standing};
 
 /// How long a command that prints a secret may take.
 const SECRET_COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -104,7 +104,11 @@ impl Adapters {
             tracing::warn!(server = name, %warning, "an API description is not as it should be");
         }
         let operations = adapter.api().operations.iter();
-        let tools = operations.map(|o| (o.tool.clone(), raw(&o.definition())));
+        let tools = operations.map(|operation| Offer {
+            tool: operation.tool.clone(),
+            definition: raw(&operation.definition()),
+            honours_key: adapter.honours_key(operation),
+        });
         Ok(Listed {
             list: List::Operations(tools.collect()),
             at_ms,
@@ -337,8 +341,13 @@ paths: {/orders: {get: {operationId: listOrders}}}
         let List::Operations(tools) = listed.list else {
             panic!("operations are no definitions");
         };
-        assert_eq!(tools[0].0.id.to_string(), "shop:list-orders");
-        assert!(tools[0].1.get().contains("\"name\":\"list-orders\""));
+        assert_eq!(tools[0].tool.id.to_string(), "shop:list-orders");
+        assert!(
+            tools[0]
+                .definition
+                .get()
+                .contains("\"name\":\"list-orders\"")
+        );
         assert!(adapters.has("shop") && !adapters.has("other"));
         assert!(adapters.standing("other").is_none());
     }
