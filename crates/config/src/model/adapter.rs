@@ -171,9 +171,9 @@ mod tests {
         ];
         let mut seen = vec![plain.clone()];
         for (field, value) in changes {
-            let changed = of(field, value.clone());
-            assert!(!seen.contains(&changed), "{field}: {value}");
-            seen.push(changed);
+            let print = of(field, value.clone());
+            assert!(!seen.contains(&print), "{field}: {value}");
+            seen.push(print);
         }
         for (field, value) in [("name", "Shop"), ("description", "d"), ("category", "c")] {
             assert_eq!(of(field, json!(value)), plain, "{field}");
