@@ -23,7 +23,7 @@ use toolcrib_config::surroundings::{Os, Surroundings};
 use toolcrib_config::trust::TrustStore;
 
 /// How long a server may take for one answer.
-const PATIENCE: Duration = Duration::from_secs(60);
+const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a server that may know nothing of the modern era is waited for.
 const PROBE: Duration = Duration::from_secs(10);
 const MODERN: &str = "2026-07-28";
@@ -122,7 +122,10 @@ async fn both(connections: &Connections, name: &str, started: &Started) -> Outco
 fn texts(listed: &Listed) -> Vec<&str> {
     match &listed.list {
         List::Definitions(items) => items.iter().map(|item| item.get()).collect(),
-        List::Operations(operations) => operations.iter().map(|(_, item)| item.get()).collect(),
+        List::Operations(operations) => operations
+            .iter()
+            .map(|offer| offer.definition.get())
+            .collect(),
     }
 }
 

@@ -2,11 +2,11 @@
 #![cfg(unix)]
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod adapter;
 mod agent;
 mod attempts;
 mod canary;
 mod children;
-mod adapter;
 mod config;
 mod counter;
 mod demo;
@@ -18,8 +18,8 @@ mod import;
 mod kill;
 mod login;
 mod memory;
-mod person;
 mod modes;
+mod person;
 mod registry;
 mod reload;
 mod rtfs;
