@@ -161,7 +161,7 @@ fn one_tool(catalog: &Catalog, tool: &Tool) -> usize {
         json!({"server": server, "tool": name, "arguments": arguments}),
     ];
     let told = [
-        catalog.search(&wish),
+        catalog.search(wish),
         details::details(tool, &Standing::default()),
         json!({"success": true, "result": null}).to_string(),
     ];

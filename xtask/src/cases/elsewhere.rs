@@ -125,17 +125,17 @@ pub(crate) fn markdown() -> String {
          | row | what holds | shown by |\n|---|---|---|\n",
     );
     for (id, ground) in ROWS {
-        let (holds, test) = match ground {
-            Played(test) => ("what the row says", Some(test)),
-            Overruled(reason, test) => (*reason, Some(test)),
+        let (holds, shown_by) = match ground {
+            Played(by) => ("what the row says", Some(by)),
+            Overruled(reason, by) => (*reason, Some(by)),
             Waits(part) => (*part, None),
         };
-        let (holds, test) = match test {
-            Some(test) => (holds.to_owned(), format!("`{test}`")),
+        let (holds, shown_by) = match shown_by {
+            Some(by) => (holds.to_owned(), format!("`{by}`")),
             None => (format!("not built yet: {holds}"), "nothing yet".to_owned()),
         };
         // Writing to a string cannot fail.
-        let _ = writeln!(text, "| `{id}` | {holds} | {test} |");
+        let _ = writeln!(text, "| `{id}` | {holds} | {shown_by} |");
     }
     text
 }

@@ -152,7 +152,7 @@ pub struct Answered {
     pub replayed: bool,
     /// What was left out, where the result was cut.
     pub rest: Option<Rest>,
-    /// Why the filter that was asked for was not applied, where it was not; the result says it too.
+    /// Why the filter that was asked for was not applied, where it was not.
     pub unfiltered: Option<String>,
 }
 

@@ -3,7 +3,6 @@
 
 use serde_json::{Value, json};
 
-use crate::agent::Agent;
 use crate::home::Home;
 use crate::stage::{effects, execute, reader, records, staged, tool};
 
@@ -203,7 +202,7 @@ fn a_key_opens_what_its_scopes_say_and_no_more() {
         ]);
         assert_eq!(said.json()["permitted"], permitted, "{scope}: {}", said.out);
     }
-    for scope in ["**", "stage:**", "st*:read", "stage", "a:b:c", ""] {
+    for scope in ["**", "stage:**", "st*:read", ""] {
         let made = home.run(&["keys", "create", "x", "--scope", scope]);
         assert_eq!(made.code, Some(1), "{scope}: {}", made.out);
     }
@@ -274,49 +273,4 @@ fn a_filter_without_end_is_stopped_and_the_result_given_whole() {
         }
     });
     assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
-}
-
-#[test]
-fn every_door_gives_the_same_answer() {
-    let home = fortress();
-    assert_eq!(home.run(&["tools", "stage"]).code, Some(0));
-    let mut agent = Agent::start(&home);
-    for (tool, arguments) in [
-        ("efect", "{}"),
-        ("drop_table", "{}"),
-        ("Drop-Table", "{}"),
-        ("dr\u{43e}p_table", "{}"),
-        ("effect", r#"{"key": "a", "key": "b"}"#),
-        ("effect", r#"{"__proto__": {"key": "x"}}"#),
-        ("effect", r#"{"count": 1e400}"#),
-        ("effect", r#"{"count": "1"}"#),
-        ("trap_doubling", "{}"),
-        (
-            "trap_regex",
-            r#"{"key": "aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa!"}"#,
-        ),
-    ] {
-        let typed = execute(&home, tool, arguments, &[]).json();
-        let asked = agent.call(tool, arguments, &json!({}));
-        assert_eq!(
-            typed["error"]["code"], asked["error"]["code"],
-            "{tool} {arguments}"
-        );
-        let (typed, asked) = (&typed["error"]["message"], &asked["error"]["message"]);
-        let said = asked.as_str().unwrap_or_default();
-        assert!(
-            !said.is_empty() && typed.as_str().unwrap().starts_with(said),
-            "{typed} {asked}"
-        );
-    }
-    let codes: Vec<_> = records(&home)
-        .chunks(2)
-        .map(|two| (two[0]["error_code"].clone(), two[1]["error_code"].clone()))
-        .collect();
-    assert_eq!(codes.len(), 10);
-    assert!(
-        codes.iter().all(|(typed, asked)| typed == asked),
-        "{codes:?}"
-    );
-    assert_eq!(effects(&home), Vec::<String>::new());
 }

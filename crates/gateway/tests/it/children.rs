@@ -39,8 +39,10 @@ fn home(flags: &str) -> Home {
         args.extend(["--grandchild", left.to_str().unwrap()]);
     }
     home.configure(&format!(
-        "servers: {{s: {{command: {hostile:?}, args: {}}}}}\ncache: {{directory: {lists:?}}}\n",
-        json!(args)
+        "servers: {{s: {{command: {}, args: {}}}}}\ncache: {{enabled: true, directory: {}}}\n",
+        json!(hostile),
+        json!(args),
+        json!(lists)
     ));
     home
 }

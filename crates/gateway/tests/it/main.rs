@@ -3,7 +3,6 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod adapter;
-mod agent;
 mod attempts;
 mod canary;
 mod children;
@@ -15,7 +14,6 @@ mod export;
 mod frame;
 mod home;
 mod import;
-mod kill;
 mod login;
 mod memory;
 mod modes;

@@ -63,6 +63,10 @@ impl Client {
     }
 
     /// Asks, answers what is asked in return, and gives the notifications before the answer with it.
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a literal at the call reads better"
+    )]
     fn heard(&mut self, method: &str, params: Value) -> (Value, Vec<Value>) {
         self.asked += 1;
         let id = self.asked;
@@ -94,6 +98,10 @@ impl Client {
         names.collect()
     }
 
+    #[expect(
+        clippy::needless_pass_by_value,
+        reason = "a literal at the call reads better"
+    )]
     fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask(
             "tools/call",

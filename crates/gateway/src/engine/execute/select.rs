@@ -1,7 +1,7 @@
 //! Filters over results: checked before the call, applied to what it gave.
 
+use serde_json::Value;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
 use toolcrib_core::Code;
 use toolcrib_core::content::Content;
 
@@ -49,42 +49,9 @@ pub(super) async fn apply(filter: &str, result: &RawValue) -> Selected {
             tracing::info!(%unfit, "the filter of a call failed");
             let note = format!("`select` was not applied: {unfit}. This is the whole result.");
             Selected {
-                result: noted(result, &note),
+                result: result.to_owned(),
                 unfiltered: Some(note),
             }
         }
-    }
-}
-
-/// A result as it was sent, with one more text at its end.
-fn noted(result: &RawValue, note: &str) -> Box<RawValue> {
-    let mut value: Value = serde_json::from_str(result.get()).unwrap_or_default();
-    let note = json!({"type": "text", "text": note});
-    match value.get_mut("content").and_then(Value::as_array_mut) {
-        Some(blocks) => blocks.push(note),
-        None => value["content"] = json!([note]),
-    }
-    raw(&value)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_note_leaves_the_result_as_it_was() {
-        let check = |result: Value, expected: Value| {
-            let noted = noted(&raw(&result), "n");
-            assert_eq!(noted.get(), expected.to_string());
-        };
-        let text = |text: &str| json!({"type": "text", "text": text});
-        check(
-            json!({"content": [text("a")], "_meta": 1}),
-            json!({"content": [text("a"), text("n")], "_meta": 1}),
-        );
-        check(
-            json!({"structuredContent": {"a": 1}}),
-            json!({"structuredContent": {"a": 1}, "content": [text("n")]}),
-        );
     }
 }

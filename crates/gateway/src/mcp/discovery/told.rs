@@ -106,6 +106,9 @@ pub(super) fn answered(answered: &Answered, server: &str, tool: &str) -> Box<Raw
         told["page"] = json!(rest.page);
         told["left"] = json!(rest.left);
     }
+    if let Some(why) = &answered.unfiltered {
+        told["unfiltered"] = json!(why);
+    }
     if answered.replayed {
         told["replayed"] = json!(true);
     }
