@@ -9,13 +9,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::args::Args;
-use crate::{
-    advisories, conformance, fuzz, licences, load, process, requirements, servers, testing, ui,
-    workspace,
-};
+use crate::{advisories, fuzz, licences, process, requirements, testing, ui, workspace};
 
-/// How long the crowd of CI stays at the door.
-const LOAD_SECONDS: u64 = 10;
 /// How long CI fuzzes, over all targets.
 const FUZZ_SECONDS: u64 = 60;
 
@@ -66,24 +61,9 @@ const STEPS: &[Step] = &[
         run: test,
     },
     Step {
-        name: "servers",
-        about: "real servers list the same through discovery as without",
-        run: real_servers,
-    },
-    Step {
         name: "fuzz",
         about: "a minute of fuzzing on the saved corpus and random input",
         run: fuzzing,
-    },
-    Step {
-        name: "conformance",
-        about: "the official suite of MCP passes, but for what is listed with its reason",
-        run: conformance_check,
-    },
-    Step {
-        name: "load",
-        about: "1,000 clients, half of them broken, and no good request fails",
-        run: crowd,
     },
     Step {
         name: "build",
@@ -267,15 +247,6 @@ fn test() -> Result<Note> {
     Ok(outcome.counts.to_string())
 }
 
-fn real_servers() -> Result<Note> {
-    if !servers::can_run() {
-        let note = "no npm or no python3 here: real servers are not asked";
-        ui::line(note);
-        return Ok(note.to_owned());
-    }
-    servers::ask(false)
-}
-
 fn fuzzing() -> Result<Note> {
     fuzz::Run {
         seconds: FUZZ_SECONDS,
@@ -284,14 +255,6 @@ fn fuzzing() -> Result<Note> {
     }
     .execute()
     .map(|report| report.summary())
-}
-
-fn conformance_check() -> Result<Note> {
-    conformance::check(&[], &[])
-}
-
-fn crowd() -> Result<Note> {
-    load::check(LOAD_SECONDS)
 }
 
 fn build() -> Result<Note> {

@@ -28,12 +28,6 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
     Ok(())
 }
 
-/// Whether servers can be installed here.
-pub(crate) fn can_run() -> bool {
-    process::quietly(process::program("npm").arg("--version"))
-        && process::quietly(process::program("python3").arg("--version"))
-}
-
 /// Asks the few servers, or all of them, and writes the document then; gives the summary.
 pub(crate) fn ask(all: bool) -> Result<String> {
     let machine = Machine::now();

@@ -63,7 +63,7 @@ where
             () = pipe.frames.closed() => { broken.cancel(); break }
         };
         match line? {
-            Line::Text(text) => pipe.take(text),
+            Line::Text(text) => pipe.take(text).await,
             Line::TooLong => pipe.refuse(None, &too_long()),
             Line::End => break,
         }
@@ -94,7 +94,7 @@ struct Running {
 }
 
 impl Pipe {
-    fn take(&self, text: &[u8]) {
+    async fn take(&self, text: &[u8]) {
         let text = text.trim_ascii();
         if text.is_empty() {
             return;
@@ -103,12 +103,12 @@ impl Pipe {
             return self.batch(text);
         }
         match rpc::parse(text) {
-            Ok(message) => self.message(message),
+            Ok(message) => self.message(message).await,
             Err(malformed) => self.refuse(malformed.id(), &described(&malformed)),
         }
     }
 
-    fn message(&self, message: Message) {
+    async fn message(&self, message: Message) {
         match message {
             Message::Request { id, method, params } => {
                 if self.tasks.len() >= DOOR_REQUESTS_IN_FLIGHT_MAX {
@@ -116,7 +116,15 @@ impl Pipe {
                     return self.refuse(Some(&id), &fault);
                 }
                 let frames = self.frames.clone();
+                // What comes behind the handshake needs it done, also from a client that does not wait.
+                let is_handshake = method == "initialize";
                 let answering = self.answer(Request { id, method, params });
+                if is_handshake {
+                    if let Some(frame) = answering.await {
+                        let _ = frames.send(frame).await;
+                    }
+                    return;
+                }
                 self.tasks.spawn(async move {
                     if let Some(frame) = answering.await {
                         let _ = frames.send(frame).await;

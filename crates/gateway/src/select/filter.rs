@@ -39,6 +39,8 @@ pub(super) fn run(filter: &str, value: Option<&[u8]>) -> Result<Vec<u8>, String>
     let modules = Loader::new(definitions)
         .load(&arena, file)
         .map_err(|errors| unreadable(&errors))?;
+    load::import(&modules, |_| Err("there are no files here".to_owned()))
+        .map_err(|errors| unreadable(&errors))?;
     let compiled = Compiler::default()
         .with_funs(functions)
         .compile(modules)
@@ -178,7 +180,7 @@ mod tests {
             "include \"a\"; f",
             "import \"/etc/passwd\" as $d; $d",
         ] {
-            let why = run(filter, None).unwrap_err();
+            let why = run(filter, None).expect_err(filter);
             assert!(
                 why.contains("there is no") || why.contains("cannot be read"),
                 "{filter}: {why}"

@@ -10,7 +10,6 @@ fn arguments_that_are_not_understood_end_with_1_and_the_code() {
     let home = Home::new();
     for arguments in [
         &["nonsense"][..],
-        &["config"],
         &["config", "nonsense"],
         &["config", "show", "--nonsense"],
         &["config", "show", "extra"],
@@ -26,7 +25,6 @@ fn arguments_that_are_not_understood_end_with_1_and_the_code() {
         &["export", "--to", "nobody"],
         &["trust", "missing-directory"],
         &["trust", "--list", "--revoke"],
-        &["mcp"],
     ] {
         let said = home.run(arguments);
         assert_eq!(said.code, Some(1), "{arguments:?}: {}", said.err);
@@ -34,6 +32,24 @@ fn arguments_that_are_not_understood_end_with_1_and_the_code() {
         assert!(
             said.err.starts_with("error [VALIDATION_ERROR]: "),
             "{arguments:?}: {}",
+            said.err
+        );
+    }
+}
+
+#[test]
+fn a_command_that_lacks_its_own_command_shows_what_there_is() {
+    let home = Home::new();
+    for arguments in [&["config"][..], &["mcp"], &["approvals"]] {
+        let said = home.run(arguments);
+        assert_eq!(
+            (said.code, said.out.as_str()),
+            (Some(1), ""),
+            "{arguments:?}"
+        );
+        assert!(
+            said.err.contains("Usage: toolcrib ") && said.err.contains("Commands:"),
+            "{}",
             said.err
         );
     }
