@@ -595,3 +595,6 @@ fn whole(content_type: &str, media: Media, schema: Value, example: Option<Value>
     };
     flat.add_body(taken, &schemas);
 }
+
+#[cfg(test)]
+mod tests;
