@@ -104,7 +104,7 @@ impl NewAdapter<'_> {
     }
 }
 
-/// Puts an adapter into a file as [`install`] does a server.
+/// Puts an adapter into a file as [`install()`] does a server.
 pub fn install_adapter(
     path: &Path,
     adapter: &NewAdapter<'_>,

@@ -150,7 +150,7 @@ mod tests {
     fn a_broken_file_is_said_and_hides_nothing() {
         let (outcome, out, err) = said(".cursor/mcp.json", "{");
         outcome.unwrap();
-        assert!(out.contains("Next:"), "{out}");
+        assert!(out.contains("~/.cursor/mcp.json cannot be read"), "{out}");
         assert!(err.contains("mcp.json:1:1"), "{err}");
         let (outcome, out, _) = said(".config/toolcrib/toolcrib.yaml", "servers: [");
         assert_eq!(

@@ -74,6 +74,10 @@ impl Connection {
                 {
                     legacy_only = true;
                 }
+                // What was left of the time when the last question was asked tells nobody anything.
+                Err(Failure::TimedOut(_)) => {
+                    return Err(Failure::TimedOut(endpoint.start_timeout));
+                }
                 Err(failure) => {
                     let why = peer.closed();
                     return Err(why

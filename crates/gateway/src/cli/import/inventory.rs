@@ -129,8 +129,22 @@ impl Inventory {
     pub(super) fn show(&self, context: &mut Context) {
         if self.rows.is_empty() && self.left.is_empty() {
             context.ui.line("No client has any servers.");
-            return;
+        } else {
+            self.show_servers(context);
         }
+        for file in self.files.iter().filter(|file| file["state"] == "broken") {
+            let path = file["path"].as_str().unwrap_or_default();
+            let path = context.surroundings.display(path.as_ref());
+            context.ui.line(
+                Line::new()
+                    .mark(false)
+                    .text(format_args!(" {path} cannot be read")),
+            );
+        }
+    }
+
+    /// The table of servers and of entries that become none.
+    fn show_servers(&self, context: &mut Context) {
         let place = |context: &Context, file: &str, line: usize| {
             let file = context.surroundings.display(file.as_ref());
             if line > 0 {
@@ -157,15 +171,6 @@ impl Inventory {
             ]);
         }
         context.ui.table(&table);
-        for file in self.files.iter().filter(|file| file["state"] == "broken") {
-            let path = file["path"].as_str().unwrap_or_default();
-            let path = context.surroundings.display(path.as_ref());
-            context.ui.line(
-                Line::new()
-                    .mark(false)
-                    .text(format_args!(" {path} cannot be read")),
-            );
-        }
     }
 }
 
