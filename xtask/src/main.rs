@@ -142,7 +142,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "nightly",
-        usage: "[--seconds N]",
+        usage: "[--seconds N] [--only JOB]…",
         about: "run what takes long and write docs/nightly.md",
         run: nightly::run,
     },
