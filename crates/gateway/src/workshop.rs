@@ -1,8 +1,10 @@
-//! Two small MCP servers inside the program, so that there is something real to look at before anything
-//! is installed: notes and a calendar, kept in memory, spoken to over standard input and output.
+//! Two small MCP servers and a REST API inside the program, so that there is something real to look at before
+//! anything is installed: notes and a calendar, spoken to over standard input and output, and a parcel service
+//! over HTTP. All of them keep what they know in memory.
 
 mod calendar;
 mod notes;
+pub mod parcels;
 
 use std::io::{BufRead, Write};
 
@@ -33,15 +35,6 @@ pub fn serve(name: &str, input: impl BufRead, output: impl Write) -> std::io::Re
         "notes" => answer(&mut notes::Notes::default(), input, output).map(|()| true),
         "calendar" => answer(&mut calendar::Calendar::default(), input, output).map(|()| true),
         _ => Ok(false),
-    }
-}
-
-/// The tools of a server, as it lists them; nothing where there is no server of that name.
-pub fn tools(name: &str) -> Value {
-    match name {
-        "notes" => notes::Notes::default().tools(),
-        "calendar" => calendar::Calendar::default().tools(),
-        _ => json!([]),
     }
 }
 

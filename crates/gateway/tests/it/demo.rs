@@ -15,8 +15,11 @@ fn an_agent_finds_runs_and_is_refused_over_the_real_door() {
         "CONFIRMATION_REQUIRED",
         "\"deleted\":1",
         "TOOL_DISABLED",
+        "{\"results\":[{\"server\":\"parcels\",\"tool\":\"quote-rate\",",
+        "\"cents\":690",
+        "These 14 small tools alone cost ",
         "The whole session cost ",
-        "The audit log is intact: 5 records",
+        "The audit log is intact: 6 records",
     ] {
         assert!(
             ran.out.contains(expected),

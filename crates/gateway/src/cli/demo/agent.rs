@@ -12,7 +12,7 @@ use super::put;
 use crate::cli::Context;
 use crate::failure::Failure;
 use crate::ui::{Line, Tone};
-use crate::workshop;
+use crate::workshop::parcels::{Api, DESCRIPTION};
 
 /// Longest line of an answer that is shown; the rest is counted.
 const SHOWN_CHARS: usize = 600;
@@ -67,29 +67,31 @@ const STEPS: &[Step] = &[
         tool: "execute_tool",
         arguments: |_| json!({"server": "calendar", "tool": "cancel_event", "arguments": {"id": 1}}),
     },
+    Step {
+        about: "A REST API behind the counter is found like any other tool: its OpenAPI description is enough.",
+        tool: "search_tools",
+        arguments: |_| json!({"query": "what does it cost to send a parcel to Nigeria"}),
+    },
+    Step {
+        about: "And run under the same rules.",
+        tool: "execute_tool",
+        arguments: |_| json!({"server": "parcels", "tool": "quote-rate", "arguments": {"country": "NG", "grams": 1200}}),
+    },
 ];
 
 /// Plays the session in a home directory of its own.
 pub(super) fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
     let program = std::env::current_exe().map_err(|error| broken(&error))?;
-    furnish(home, &program)?;
-    let mut door = Door::open(&program, home)?;
-    let hello = door.ask(
-        "initialize",
-        &json!({"protocolVersion": "2025-11-25", "capabilities": {},
-                "clientInfo": {"name": "toolcrib-demo", "version": env!("CARGO_PKG_VERSION")}}),
-    )?;
-    door.tell("notifications/initialized")?;
-    let listed = door.ask("tools/list", &json!({}))?;
-    let tools = listed.result["tools"]
-        .as_array()
-        .cloned()
-        .unwrap_or_default();
-    let mut cost = tokens(&listed.result["tools"].to_string());
+    let parcels = Api::open().map_err(|error| broken(&error))?;
+    furnish(home, &program, &parcels)?;
+    let begun = Instant::now();
+    let mut door = Door::open(&program, home, "lazy")?;
+    let tools = door.tools()?;
+    let mut cost = tokens(&Value::from(tools.clone()).to_string());
     heading(
         context,
         "An agent connects. This is all it sees:",
-        hello.micros + listed.micros,
+        begun.elapsed().as_micros(),
         cost,
     );
     for tool in &tools {
@@ -132,20 +134,17 @@ pub(super) fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
         }
     }
     door.close()?;
-    closing(context, cost);
+    let mut door = Door::open(&program, home, "full")?;
+    let exposed = door.tools()?;
+    door.close()?;
+    closing(context, cost, exposed);
     Ok(())
 }
 
 /// What the session cost, and what the same tools cost when all are shown.
-fn closing(context: &mut Context, cost: usize) {
-    let all: usize = workshop::NAMES
-        .iter()
-        .map(|name| tokens(&workshop::tools(name).to_string()))
-        .sum();
-    let count: usize = workshop::NAMES
-        .iter()
-        .map(|name| workshop::tools(name).as_array().map_or(0, Vec::len))
-        .sum();
+fn closing(context: &mut Context, cost: usize, exposed: Vec<Value>) {
+    let count = exposed.len();
+    let all = tokens(&Value::from(exposed).to_string());
     let each = all / count.max(1);
     context.ui.gap();
     context.ui.line(Line::new().tone(
@@ -189,11 +188,16 @@ fn tokens(text: &str) -> usize {
     bpe_openai::o200k_base().count(text)
 }
 
-/// A configuration with the two small servers of this program and one rule.
-fn furnish(home: &Path, program: &Path) -> Result<(), Failure> {
+/// A configuration with the two small servers and the REST API of this program, and one rule.
+fn furnish(home: &Path, program: &Path, parcels: &Api) -> Result<(), Failure> {
+    let description = home.join("parcels.yaml");
+    put(&description, DESCRIPTION)?;
     let server = |name: &str| json!({"command": program, "args": ["workshop", name]});
     let config = json!({
         "servers": {"notes": server("notes"), "calendar": server("calendar")},
+        "adapters": {"parcels": {
+            "spec": description, "baseUrl": parcels.base_url(), "allowPrivateAddresses": true,
+        }},
         "toolRules": [{"pattern": ["cancel_*"], "enabled": false}],
     });
     put(
@@ -217,7 +221,7 @@ struct Answer {
 }
 
 impl Door {
-    fn open(program: &Path, home: &Path) -> Result<Self, Failure> {
+    fn open(program: &Path, home: &Path, mode: &str) -> Result<Self, Failure> {
         let mut command = Command::new(program);
         command
             .args(["serve", "--stdio"])
@@ -225,6 +229,7 @@ impl Door {
             .env_clear()
             .env("HOME", home)
             .env("TMPDIR", home)
+            .env("MCP_TOOL_MODE", mode)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
@@ -243,6 +248,26 @@ impl Door {
                 Code::ServerConnectionError,
                 "the demo has no pipe to its server",
             )),
+        }
+    }
+
+    /// Shakes hands and lists the tools, all pages of them.
+    fn tools(&mut self) -> Result<Vec<Value>, Failure> {
+        self.ask(
+            "initialize",
+            &json!({"protocolVersion": "2025-11-25", "capabilities": {},
+                    "clientInfo": {"name": "toolcrib-demo", "version": env!("CARGO_PKG_VERSION")}}),
+        )?;
+        self.tell("notifications/initialized")?;
+        let mut tools = Vec::new();
+        let mut params = json!({});
+        loop {
+            let listed = self.ask("tools/list", &params)?.result;
+            tools.extend(listed["tools"].as_array().cloned().unwrap_or_default());
+            match listed.get("nextCursor") {
+                Some(cursor) => params = json!({ "cursor": cursor }),
+                None => return Ok(tools),
+            }
         }
     }
 
