@@ -1,7 +1,8 @@
 //! Everything that must hold before a change is merged, in one run.
 //!
 //! Three sets of artefacts are built and each is used for all it can do: checked ones (clippy, rustdoc), one
-//! debug build (tests, coverage, fuzzing), one build of profile `ci` (documents, evaluations). A step that
+//! debug build (tests, coverage, fuzzing), one build of profile `ci` (documents, evaluations, all that looks
+//! at the program from the outside). A step that
 //! fails does not stop the others; the run ends with a table and fails if any of them did.
 
 use std::time::{Duration, Instant};
@@ -9,10 +10,16 @@ use std::time::{Duration, Instant};
 use anyhow::{Result, bail};
 
 use crate::args::Args;
-use crate::{advisories, fuzz, licences, process, requirements, testing, ui, workspace};
+use crate::served::Build;
+use crate::{
+    advisories, conformance, fuzz, licences, load, process, requirements, servers, testing, ui,
+    workspace,
+};
 
 /// How long CI fuzzes, over all targets.
 const FUZZ_SECONDS: u64 = 60;
+/// How long CI lets the crowd at the door.
+const CROWD_SECONDS: u64 = 10;
 
 /// One thing that must hold.
 struct Step {
@@ -67,7 +74,7 @@ const STEPS: &[Step] = &[
     },
     Step {
         name: "build",
-        about: "the program, optimised",
+        about: "the program and the test kit's, optimised",
         run: build,
     },
     Step {
@@ -79,6 +86,21 @@ const STEPS: &[Step] = &[
         name: "eval",
         about: "evaluations over shared data hold their floors",
         run: eval,
+    },
+    Step {
+        name: "conformance",
+        about: "the official suite passes in flat and lazy mode and through our client",
+        run: conformance,
+    },
+    Step {
+        name: "servers",
+        about: "discovery finds at real servers what they say",
+        run: real_servers,
+    },
+    Step {
+        name: "load",
+        about: "a crowd at the HTTP door, half of it slow or broken",
+        run: crowd,
     },
 ];
 
@@ -258,18 +280,20 @@ fn fuzzing() -> Result<Note> {
 }
 
 fn build() -> Result<Note> {
-    process::run(process::cargo().args([
-        "build",
-        "--locked",
-        "--profile",
-        "ci",
-        "-p",
-        "toolcrib",
-        "-p",
-        "xtask",
-        "--bins",
-    ]))?;
+    Build::Ci.make()?;
     Ok(String::new())
+}
+
+fn conformance() -> Result<Note> {
+    conformance::check(Build::Ci, &[], &[])
+}
+
+fn real_servers() -> Result<Note> {
+    servers::ask(Build::Ci, false)
+}
+
+fn crowd() -> Result<Note> {
+    load::check(Build::Ci, CROWD_SECONDS)
 }
 
 fn docs() -> Result<Note> {

@@ -1,66 +1,81 @@
 //! The official conformance suite of MCP, run against the program: in flat mode in front of the fixture
 //! of the test kit, which must pass whole, and in lazy mode, where what needs the fixture cannot apply.
+//! Its client scenarios are run against our upstream client, through the driver of the test kit.
 //!
-//! The suite and the Node that it needs come from the npm registry, pinned, into `target/peers`. What is
-//! known not to pass stands in `testkit/conformance-MODE.yaml`, each entry with its reason; the suite
-//! itself fails on anything else, and on an entry that passes by now.
+//! What is known not to pass stands in `testkit/peers/conformance/MODE.yaml`, each entry with its reason;
+//! the suite itself fails on anything else, and on an entry that passes by now.
 
-use std::path::{Path, PathBuf};
+use std::collections::BTreeSet;
 use std::process::Command;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use serde_json::json;
 
 use crate::args::Args;
-use crate::served::{self, Served};
-use crate::{process, ui, workspace};
+use crate::peers::{self, Peers};
+use crate::served::{Build, Served};
+use crate::{process, ui};
 
-const SUITE: &str = "@modelcontextprotocol/conformance";
-const SUITE_VERSION: &str = "0.2.0-alpha.12";
-const NODE_VERSION: &str = "24.21.0";
+const SUITE: &str = "@modelcontextprotocol/conformance/dist/index.js";
 /// The revisions whose required sets must pass.
 const REVISIONS: [&str; 2] = ["2025-11-25", "2026-07-28"];
-/// The modes that are judged.
-const MODES: [&str; 2] = ["flat", "lazy"];
+
+/// What is judged: the program in one of its modes, or our client.
+const JUDGED: [&str; 3] = ["flat", "lazy", CLIENT];
+const CLIENT: &str = "client";
 
 /// `cargo xtask conformance`
 pub(crate) fn run(args: &mut Args) -> Result<()> {
+    let build = Build::named(args);
     let revisions = args.options("--revision")?;
-    let modes = args.options("--mode")?;
+    let judged = args.options("--only")?;
     args.finish()?;
-    let summary = check(&modes, &revisions)?;
-    ui::line(&summary);
+    ui::line(&check(build, &judged, &revisions)?);
     Ok(())
 }
 
-/// Runs the suite in these modes for these revisions (all where none is named); gives the counts.
-pub(crate) fn check(modes: &[String], revisions: &[String]) -> Result<String> {
+/// Runs the suite on these for these revisions (all where none is named); gives the counts.
+pub(crate) fn check(build: Build, judged: &[String], revisions: &[String]) -> Result<String> {
     let wanted = |of: &[String], name: &str| of.is_empty() || of.iter().any(|one| one == name);
-    let peers = install()?;
-    served::build()?;
+    let peers = Peers::install("conformance")?;
+    build.make()?;
     let (mut failed, mut counts) = (Vec::new(), Vec::new());
-    for mode in MODES.into_iter().filter(|mode| wanted(modes, mode)) {
-        let server = Served::start(&format!("conformance-{mode}"), &configuration(mode))?;
+    for one in JUDGED.into_iter().filter(|one| wanted(judged, one)) {
+        let server = (one != CLIENT)
+            .then(|| {
+                let config = configuration(build, one);
+                Served::start(build, &format!("conformance-{one}"), &config)
+            })
+            .transpose()?;
         for revision in REVISIONS.into_iter().filter(|one| wanted(revisions, one)) {
-            ui::title(&format!("{mode}, {revision}"));
-            let verdict = judge(&peers, &server.url("/mcp"), mode, revision)?;
-            counts.push(format!("{mode} {revision}: {}", verdict.counts));
+            ui::title(&format!("{one}, {revision}"));
+            let mut command = suite(&peers, if one == CLIENT { "client" } else { "server" });
+            match &server {
+                Some(server) => command.arg("--url").arg(server.url("/mcp")),
+                None => command
+                    .arg("--command")
+                    .arg(build.program("conformance_client")),
+            };
+            let required = Required::of(&peers, revision)?;
+            let verdict = judge(&mut command, one, revision, &required)?;
+            counts.push(format!("{one} {revision}: {}", verdict.counts));
             if !verdict.passes {
-                failed.push(format!("{revision} in {mode} mode"));
+                failed.push(format!("{revision} ({one})"));
             }
         }
     }
+    let counts = counts.join(", ");
     if !failed.is_empty() {
         bail!(
-            "not everything passes that {} requires",
+            "not everything passes that {} requires: {counts}",
             failed.join(" and ")
         );
     }
-    Ok(counts.join("; "))
+    Ok(format!("required scenarios that pass: {counts}"))
 }
 
 /// The fixture behind the program, with nothing that would keep the suite from calling it.
-fn configuration(mode: &str) -> String {
+fn configuration(build: Build, mode: &str) -> String {
     json!({
         "mode": mode,
         "policy": {
@@ -68,42 +83,44 @@ fn configuration(mode: &str) -> String {
             "overrides": [{ "idempotencyRequired": false, "confirmationRequired": false }],
             "rateLimits": { "perServer": { "requests": 1_000, "perSeconds": 1 } },
         },
-        "mcpServers": { "fixture": { "command": served::built("conformance-server") } },
+        "mcpServers": { "fixture": { "command": build.program("conformance-server") } },
     })
     .to_string()
 }
 
-/// Puts the suite where it is found again, unless it is there; gives its directory.
-fn install() -> Result<PathBuf> {
-    let place = workspace::target().join(format!("peers/conformance-{SUITE_VERSION}"));
-    if suite(&place).is_file() && node(&place).is_file() {
-        return Ok(place);
+fn suite(peers: &Peers, task: &str) -> Command {
+    let mut command = Command::new(peers.node());
+    command.arg(peers.module(SUITE)).arg(task);
+    command
+}
+
+/// The scenarios that a revision requires; the suite runs others beside them, which count for nothing.
+struct Required(BTreeSet<String>);
+
+impl Required {
+    fn of(peers: &Peers, revision: &str) -> Result<Self> {
+        let mut command = suite(peers, "list");
+        let text = process::output(command.args(["--requirements", revision]))?;
+        let required = Self::read(&text);
+        if required.0.is_empty() {
+            bail!("the suite names nothing that {revision} requires");
+        }
+        Ok(required)
     }
-    std::fs::create_dir_all(&place)?;
-    let mut npm = Command::new("npm");
-    npm.current_dir(&place).args([
-        "install",
-        "--no-save",
-        "--no-audit",
-        "--no-fund",
-        "--ignore-scripts",
-    ]);
-    npm.arg(format!("{SUITE}@{SUITE_VERSION}"));
-    npm.arg(format!("node@{NODE_VERSION}"));
-    process::run(&mut npm)?;
-    // Its one script fetches the program for this machine; no other package's script runs.
-    let mut fetch = Command::new("node");
-    fetch.current_dir(place.join("node_modules/node"));
-    process::run(fetch.arg("installArchSpecificPackage.js"))?;
-    Ok(place)
-}
 
-fn suite(place: &Path) -> PathBuf {
-    place.join("node_modules").join(SUITE).join("dist/index.js")
-}
+    fn read(text: &str) -> Self {
+        let scored = text.split("Run and reported, but never scored").next();
+        let names = scored.unwrap_or_default().lines();
+        let names = names.filter_map(|line| line.trim().strip_prefix("- "));
+        Self(names.map(|name| name.trim().to_owned()).collect())
+    }
 
-fn node(place: &Path) -> PathBuf {
-    place.join("node_modules/node/bin/node")
+    /// The name of a required scenario and whether it passed, from a line of the suite's summary.
+    fn outcome(&self, line: &str) -> Option<bool> {
+        let passed = line.starts_with('✓');
+        let name = line.strip_prefix(['✓', '✗'])?.trim().split(':').next()?;
+        self.0.contains(name).then_some(passed)
+    }
 }
 
 /// What the suite says.
@@ -113,22 +130,45 @@ struct Verdict {
 }
 
 /// Runs the required set of a revision; all of it must pass but what is known not to.
-fn judge(peers: &Path, address: &str, mode: &str, revision: &str) -> Result<Verdict> {
-    let mut command = Command::new(node(peers));
-    command.current_dir(peers).arg(suite(peers)).args([
-        "server",
-        "--url",
-        address,
-        "--requirements",
-        revision,
-    ]);
-    let known = workspace::root().join(format!("testkit/conformance-{mode}.yaml"));
+fn judge(
+    command: &mut Command,
+    judged: &str,
+    revision: &str,
+    required: &Required,
+) -> Result<Verdict> {
+    let known = peers::pins("conformance").join(format!("{judged}.yaml"));
+    command.args(["--requirements", revision]);
     command.arg("--expected-failures").arg(known);
-    let mut counts = String::from("no count");
-    let passes = process::watch(&mut command, &mut |line| {
-        if let Some(total) = line.strip_prefix("Total: ") {
-            total.clone_into(&mut counts);
+    let (mut passed, mut of) = (0, 0);
+    let good = process::watch(command, &mut |line| {
+        if let Some(outcome) = required.outcome(line) {
+            of += 1;
+            passed += u32::from(outcome);
         }
-    })?;
-    Ok(Verdict { passes, counts })
+    })
+    .context("cannot run the suite")?;
+    Ok(Verdict {
+        passes: good && passed > 0,
+        counts: match of - passed {
+            0 => format!("{passed}"),
+            apart => format!("{passed} ({apart} known not to)"),
+        },
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_is_required_counts() {
+        let required = Required::read(
+            "Required for 2026-07-28:\n\nServer scenarios:\n  - ping\n  - auth/one\n\nRun and reported, but never scored:\n  extension (1):\n    - tasks [server]\n",
+        );
+        let outcome = |line| required.outcome(line);
+        assert_eq!(outcome("✓ ping: 2 passed, 0 failed"), Some(true));
+        assert_eq!(outcome("✗ auth/one: 1 passed, 1 failed"), Some(false));
+        assert_eq!(outcome("✗ tasks: 0 passed, 1 failed"), None);
+        assert_eq!(outcome("Total: 2 passed, 0 failed"), None);
+    }
 }

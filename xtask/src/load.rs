@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
 use crate::args::Args;
-use crate::served::{self, Served};
+use crate::served::{Build, Served};
 use crate::ui;
 
 /// How many clients there are, half of them good.
@@ -30,18 +30,17 @@ const STACK_BYTES: usize = 128 * 1024;
 
 /// `cargo xtask load`
 pub(crate) fn run(args: &mut Args) -> Result<()> {
-    let seconds = args.options("--seconds")?;
+    let build = Build::named(args);
+    let seconds = args.number("--seconds")?.unwrap_or(SECONDS);
     args.finish()?;
-    let seconds = seconds.last().map(|text| text.parse::<u64>()).transpose()?;
-    let summary = check(seconds.unwrap_or(SECONDS))?;
-    ui::line(&summary);
+    ui::line(&check(build, seconds)?);
     Ok(())
 }
 
 /// Lets the crowd in for this long; gives the figures.
-pub(crate) fn check(seconds: u64) -> Result<String> {
-    served::build()?;
-    let server = Served::start("load", &json!({}).to_string())?;
+pub(crate) fn check(build: Build, seconds: u64) -> Result<String> {
+    build.make()?;
+    let server = Served::start(build, "load", &json!({}).to_string())?;
     let crowd = Arc::new(Crowd {
         address: server.address.clone(),
         until: Instant::now() + Duration::from_secs(seconds),

@@ -23,6 +23,7 @@ mod lockfile;
 mod machine;
 mod metadata;
 mod nightly;
+mod peers;
 mod process;
 mod product;
 mod requirements;
@@ -106,19 +107,19 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "conformance",
-        usage: "[--mode MODE]… [--revision REVISION]…",
-        about: "run the official MCP conformance suite against the program",
+        usage: "[--only flat|lazy|client]… [--revision REVISION]… [--optimised]",
+        about: "run the official MCP conformance suite against the program and its client",
         run: conformance::run,
     },
     Command {
         name: "servers",
-        usage: "[--all]",
+        usage: "[--all] [--optimised]",
         about: "compare what real servers list with what discovery finds; all of them for docs/servers.md",
         run: servers::run,
     },
     Command {
         name: "load",
-        usage: "[--seconds N]",
+        usage: "[--seconds N] [--optimised]",
         about: "let 1,000 clients at the HTTP door, half of them slow or broken, and print the figures",
         run: load::run,
     },

@@ -7,6 +7,7 @@ use anyhow::{Context, Result, bail};
 
 use crate::args::Args;
 use crate::machine::Machine;
+use crate::served::Build;
 use crate::{fuzz, servers, ui, workspace};
 
 /// How long the readers are fuzzed.
@@ -156,7 +157,7 @@ fn fuzzing(options: &Options) -> Result<Vec<String>> {
 fn real_servers(_: &Options) -> Result<Vec<String>> {
     Ok(vec![format!(
         "{}; the table is in `docs/servers.md`.",
-        servers::ask(true)?
+        servers::ask(Build::Debug, true)?
     )])
 }
 

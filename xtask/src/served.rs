@@ -2,11 +2,12 @@
 
 use std::fs;
 use std::io::{BufRead, BufReader};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
 use anyhow::{Context, Result, bail};
 
+use crate::args::Args;
 use crate::{process, workspace};
 
 /// A running `toolcrib serve`; ended with this.
@@ -16,49 +17,85 @@ pub(crate) struct Served {
     pub(crate) address: String,
 }
 
-/// A program of the debug build.
-pub(crate) fn built(name: &str) -> PathBuf {
-    workspace::target()
-        .join("debug")
-        .join(name)
-        .with_extension(std::env::consts::EXE_EXTENSION)
+/// The build whose programs are looked at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Build {
+    /// The debug build, for work at the desk.
+    Debug,
+    /// The one that CI makes, once, for all that it looks at from the outside.
+    Ci,
 }
 
-/// Builds the program and the servers of the test kit.
-pub(crate) fn build() -> Result<()> {
-    process::run(process::cargo().args([
-        "build",
-        "--locked",
-        "-p",
-        "toolcrib",
-        "-p",
-        "toolcrib-testkit",
-        "--bins",
-    ]))
+impl Build {
+    /// The debug build, unless the command line says `--optimised`.
+    pub(crate) fn named(args: &mut Args) -> Self {
+        if args.flag("--optimised") {
+            Self::Ci
+        } else {
+            Self::Debug
+        }
+    }
+
+    /// Builds the program and the test kit's. What is built together shares its dependencies: another
+    /// choice of packages would build half of them again.
+    pub(crate) fn make(self) -> Result<()> {
+        let mut command = process::cargo();
+        command.args(["build", "--locked", "--bins"]);
+        command.args(["-p", "toolcrib", "-p", "toolcrib-testkit"]);
+        if self == Self::Ci {
+            command.args(["--profile", "ci", "-p", "xtask"]);
+        }
+        process::run(&mut command)
+    }
+
+    /// One of its programs.
+    pub(crate) fn program(self, name: &str) -> PathBuf {
+        let profile = match self {
+            Self::Debug => "debug",
+            Self::Ci => "ci",
+        };
+        workspace::target()
+            .join(profile)
+            .join(name)
+            .with_extension(std::env::consts::EXE_EXTENSION)
+    }
+
+    /// The program in a home of its own, seeing nothing of this machine's user but the path.
+    pub(crate) fn toolcrib(self, home: &Path) -> Command {
+        let mut command = Command::new(self.program("toolcrib"));
+        command
+            .current_dir(home)
+            .env_clear()
+            .env("HOME", home)
+            .env("XDG_RUNTIME_DIR", home)
+            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
+            .stdin(Stdio::null());
+        command
+    }
+}
+
+/// Makes a home that holds a configuration and nothing else.
+pub(crate) fn home(name: &str, config: &str) -> Result<PathBuf> {
+    let home = workspace::scratch().join("served").join(name);
+    let _ = fs::remove_dir_all(&home);
+    let place = home.join(".config/toolcrib");
+    fs::create_dir_all(&place)?;
+    fs::write(place.join("toolcrib.yaml"), config)?;
+    Ok(home)
 }
 
 impl Served {
     /// Starts it on a configuration, in a home that holds nothing else, and waits until it listens.
-    pub(crate) fn start(name: &str, config: &str) -> Result<Self> {
-        let home = workspace::scratch().join("served").join(name);
-        let _ = fs::remove_dir_all(&home);
-        let place = home.join(".config/toolcrib");
-        fs::create_dir_all(&place)?;
-        fs::write(place.join("toolcrib.yaml"), config)?;
+    pub(crate) fn start(build: Build, name: &str, config: &str) -> Result<Self> {
+        let home = home(name, config)?;
         let log = home.join("log");
-        let program = built("toolcrib");
-        let mut child = Command::new(&program)
+        let mut child = build
+            .toolcrib(&home)
             .args(["serve", "--listen", "127.0.0.1:0", "--color", "never"])
-            .current_dir(&home)
-            .env_clear()
-            .env("HOME", &home)
-            .env("XDG_RUNTIME_DIR", &home)
-            .env("PATH", std::env::var_os("PATH").unwrap_or_default())
-            .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())
             .spawn()
-            .with_context(|| format!("cannot start {}", program.display()))?;
+            .context("cannot start the program")?;
         let stderr = child.stderr.take().context("its log is read")?;
         let mut lines = BufReader::new(stderr).lines();
         let mut said = Vec::new();

@@ -1,20 +1,25 @@
 //! Real servers of other people: what discovery finds at each is what the server says without us.
 //!
-//! Their packages are pinned in `testkit/servers` and installed below `target/peers`, once. The program
-//! that asks them is the example `servers` of the gateway.
+//! Their packages are pinned in `testkit/peers`. Each is asked in plain JSON-RPC, and by the program, whose
+//! list on disk is then compared with the answer, text by text.
 
 mod peers;
+mod plain;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use crate::args::Args;
 use crate::machine::Machine;
+use crate::peers::{Peers, pins};
+use crate::served::{self, Build};
 use crate::{process, ui, workspace};
 use peers::{PEERS, Peer, Registry, Set};
 
@@ -22,32 +27,26 @@ const DOCUMENT: &str = "docs/servers.md";
 
 /// `cargo xtask servers`
 pub(crate) fn run(args: &mut Args) -> Result<()> {
+    let build = Build::named(args);
     let all = args.flag("--all");
     args.finish()?;
-    ui::line(&ask(all)?);
+    ui::line(&ask(build, all)?);
     Ok(())
 }
 
 /// Asks the few servers, or all of them, and writes the document then; gives the summary.
-pub(crate) fn ask(all: bool) -> Result<String> {
+pub(crate) fn ask(build: Build, all: bool) -> Result<String> {
     let machine = Machine::now();
     let sets: &[Set] = if all {
         &[Set::Few, Set::More]
     } else {
         &[Set::Few]
     };
-    process::run(process::cargo().args([
-        "build",
-        "--locked",
-        "--package",
-        "toolcrib",
-        "--example",
-        "servers",
-    ]))?;
+    build.make()?;
     let mut rows = Vec::new();
     for set in sets {
-        let place = install(*set)?;
-        rows.extend(compare(*set, &place)?);
+        let peers = Peers::install(set.name())?;
+        rows.extend(compare(build, *set, &peers)?);
     }
     let table = table(&rows);
     ui::line(&table);
@@ -77,55 +76,14 @@ fn verdict(rows: &[Row]) -> Result<String> {
     ))
 }
 
-/// Puts the packages of a set where they are found again, unless they are there; gives the directory.
-fn install(set: Set) -> Result<PathBuf> {
-    let pins = workspace::root().join("testkit/servers").join(set.name());
-    let place = workspace::target()
-        .join("peers")
-        .join(format!("servers-{}", set.name()));
-    let mut wanted = String::new();
-    for file in ["package.json", "package-lock.json", "requirements.txt"] {
-        wanted.push_str(&std::fs::read_to_string(pins.join(file))?);
-    }
-    // Written last: what is in it is there whole.
-    let mark = place.join("installed");
-    if std::fs::read_to_string(&mark).is_ok_and(|there| there == wanted) {
-        return Ok(place);
-    }
-    let _ = std::fs::remove_file(&mark);
-    std::fs::create_dir_all(&place)?;
-    for file in ["package.json", "package-lock.json"] {
-        std::fs::copy(pins.join(file), place.join(file))?;
-    }
-    let mut npm = Command::new("npm");
-    process::run(npm.current_dir(&place).args([
-        "ci",
-        "--ignore-scripts",
-        "--no-audit",
-        "--no-fund",
-        "--loglevel=error",
-    ]))?;
-    let venv = place.join("venv");
-    process::run(Command::new("python3").args(["-m", "venv"]).arg(&venv))?;
-    let mut pip = Command::new(venv.join("bin/python"));
-    pip.args(["-m", "pip", "install", "--quiet", "--no-deps"]);
-    pip.args(["--disable-pip-version-check", "--requirement"]);
-    process::run(pip.arg(pins.join("requirements.txt")))?;
-    std::fs::write(mark, wanted)?;
-    Ok(place)
-}
-
-/// What the example says about a server.
-#[derive(Debug, Default, Deserialize)]
-#[serde(rename_all = "camelCase", default)]
+/// What came of asking a server.
+#[derive(Debug, Default)]
 struct Found {
-    server: String,
     revision: String,
     tools: usize,
     same: bool,
-    start_ms: u64,
+    start_ms: u128,
     said: usize,
-    said_revision: String,
     error: Option<String>,
 }
 
@@ -137,7 +95,7 @@ impl Found {
     fn era(&self) -> &'static str {
         match self.revision.as_str() {
             "" => "",
-            "2026-07-28" => "modern",
+            plain::MODERN => "modern",
             _ => "legacy",
         }
     }
@@ -146,10 +104,7 @@ impl Found {
         match &self.error {
             Some(error) => format!("failed: {error}"),
             None if self.same => "same".to_owned(),
-            None => format!(
-                "NOT THE SAME: {} tools in {}",
-                self.said, self.said_revision
-            ),
+            None => format!("NOT THE SAME: {} tools without us", self.said),
         }
     }
 }
@@ -161,64 +116,96 @@ struct Row {
     found: Found,
 }
 
-fn compare(set: Set, place: &Path) -> Result<Vec<Row>> {
-    let file = place.join("servers.json");
-    std::fs::write(&file, configuration(set, place).to_string())?;
-    let kept = place.join("kept");
-    std::fs::create_dir_all(&kept)?;
-    let example = workspace::target().join("debug/examples/servers");
-    let said = process::output(
-        Command::new(example)
-            .current_dir(place)
-            .arg(&file)
-            .arg(&kept),
-    )?;
-    let mut found: Vec<Found> = Vec::new();
-    for line in said.lines() {
-        found.push(serde_json::from_str(line).context("the example says something else")?);
-    }
-    let pins = workspace::root().join("testkit/servers").join(set.name());
-    let packages: Value =
-        serde_json::from_str(&std::fs::read_to_string(pins.join("package.json"))?)?;
-    let requirements = std::fs::read_to_string(pins.join("requirements.txt"))?;
-    let of_set = PEERS.iter().filter(|peer| peer.set == set);
-    Ok(of_set
-        .map(|peer| {
-            let of_peer = found.iter().position(|found| found.server == peer.name);
-            let found = of_peer.map_or_else(
-                || Found {
-                    error: Some("it was not asked".to_owned()),
-                    ..Found::default()
-                },
-                |place| found.swap_remove(place),
-            );
-            Row {
-                version: version(peer, &packages, &requirements),
-                peer,
-                found,
-            }
-        })
-        .collect())
+/// How a server is started.
+struct Start {
+    program: PathBuf,
+    peer: &'static Peer,
 }
 
-/// The servers of a set as Toolcrib is told about them.
-fn configuration(set: Set, place: &Path) -> Value {
-    let mut servers = Map::new();
-    for peer in PEERS.iter().filter(|peer| peer.set == set) {
-        let programs = match peer.registry {
-            Registry::Npm => "node_modules/.bin",
-            Registry::Pypi => "venv/bin",
+impl Start {
+    fn of(peer: &'static Peer, peers: &Peers) -> Self {
+        let program = match peer.registry {
+            Registry::Npm => peers.npm_program(peer.program),
+            Registry::Pypi => peers.python_program(peer.program),
         };
-        let env: Map<String, Value> = peer
-            .env
-            .iter()
+        Self { program, peer }
+    }
+
+    /// With the environment that Toolcrib gives a server.
+    fn command(&self, home: &Path) -> Command {
+        let mut command = Command::new(&self.program);
+        command.args(self.peer.args).current_dir(home).env_clear();
+        command.env("HOME", home);
+        for name in ["PATH", "TMPDIR", "LANG"] {
+            command.envs(std::env::var_os(name).map(|value| (name, value)));
+        }
+        command.envs(self.peer.env.iter().copied());
+        command
+    }
+
+    fn configured(&self) -> Value {
+        let env = self.peer.env.iter();
+        let env: Map<String, Value> = env
             .map(|(name, value)| ((*name).to_owned(), json!(value)))
             .collect();
-        let command = place.join(programs).join(peer.program);
-        let started = json!({"command": command, "args": peer.args, "env": env});
-        servers.insert(peer.name.to_owned(), started);
+        json!({"command": self.program, "args": self.peer.args, "env": env})
     }
-    json!({"servers": servers})
+}
+
+fn compare(build: Build, set: Set, peers: &Peers) -> Result<Vec<Row>> {
+    let of_set = PEERS.iter().filter(|peer| peer.set == set);
+    let starts: Vec<Start> = of_set.map(|peer| Start::of(peer, peers)).collect();
+    let servers: Map<String, Value> = starts
+        .iter()
+        .map(|start| (start.peer.name.to_owned(), start.configured()))
+        .collect();
+    let home = served::home(set.name(), &json!({"mcpServers": servers}).to_string())?;
+    let pins = pins(set.name());
+    let packages = std::fs::read_to_string(pins.join("package.json"))?;
+    let packages: Value = serde_json::from_str(&packages)?;
+    let requirements = std::fs::read_to_string(pins.join("requirements.txt"))?;
+    let row = |start: &Start| {
+        let found = both(build, start, &home).unwrap_or_else(|error| Found {
+            error: Some(format!("{error:#}")),
+            ..Found::default()
+        });
+        ui::line(&format!("{}: {}", start.peer.name, found.judgement()));
+        Row {
+            version: version(start.peer, &packages, &requirements),
+            peer: start.peer,
+            found,
+        }
+    };
+    Ok(starts.iter().map(row).collect())
+}
+
+/// The list that the program keeps of a server, as far as it is looked at.
+#[derive(Deserialize)]
+struct Kept {
+    items: Vec<Box<RawValue>>,
+}
+
+/// Asks one server in both ways.
+fn both(build: Build, start: &Start, home: &Path) -> Result<Found> {
+    let plain = plain::ask(start, home)?;
+    let name = start.peer.name;
+    let begun = Instant::now();
+    process::output(build.toolcrib(home).args(["cache", "warm", name, "--json"]))?;
+    let start_ms = begun.elapsed().as_millis();
+    let kept = home.join(format!(".cache/toolcrib/tools_{name}.json"));
+    let kept = std::fs::read_to_string(kept).context("its list is not kept")?;
+    let kept: Kept = serde_json::from_str(&kept).context("its list is kept otherwise")?;
+    let texts = |tools: &[Box<RawValue>]| -> Vec<String> {
+        tools.iter().map(|tool| tool.get().to_owned()).collect()
+    };
+    Ok(Found {
+        tools: kept.items.len(),
+        same: texts(&kept.items) == texts(&plain.tools),
+        said: plain.tools.len(),
+        revision: plain.revision,
+        start_ms,
+        error: None,
+    })
 }
 
 /// The version that is pinned.
@@ -267,8 +254,8 @@ fn document(machine: &Machine, table: &str) -> String {
         "# Real servers\n\n\
          Written by `cargo xtask servers --all`. Each server is asked for its tools twice: in plain JSON-RPC, \
          and through discovery. `same` means that discovery gave the same tools in the same order, every \
-         definition the same text, byte for byte, at once and from what it kept on disk. `start` is how \
-         long discovery took from nothing to the list.\n\n{}\n{table}",
+         definition the same text, byte for byte, as it is kept on disk. `start` is how long \
+         `toolcrib cache warm SERVER` took from nothing to that list.\n\n{}\n{table}",
         machine.to_markdown()
     )
 }
@@ -280,13 +267,9 @@ mod tests {
     #[test]
     fn every_server_is_named_once_and_pinned() {
         for set in [Set::Few, Set::More] {
-            let pins = workspace::root().join("testkit/servers").join(set.name());
+            let pins = pins(set.name());
             let read = |file: &str| std::fs::read_to_string(pins.join(file)).unwrap();
             let packages: Value = serde_json::from_str(&read("package.json")).unwrap();
-            assert!(
-                !read("package-lock.json").contains("\"resolved\""),
-                "a lock file names no mirror"
-            );
             for peer in PEERS.iter().filter(|peer| peer.set == set) {
                 let pinned = version(peer, &packages, &read("requirements.txt"));
                 let is_exact = pinned.starts_with(|c: char| c.is_ascii_digit());

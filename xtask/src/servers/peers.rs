@@ -10,11 +10,11 @@ pub(crate) enum Set {
 }
 
 impl Set {
-    /// The directory of its pinned packages below `testkit/servers`.
+    /// The directory of its pinned packages below `testkit/peers`.
     pub(crate) fn name(self) -> &'static str {
         match self {
-            Self::Few => "few",
-            Self::More => "more",
+            Self::Few => "servers-few",
+            Self::More => "servers-more",
         }
     }
 }

@@ -1,10 +1,11 @@
-//! Credentials of a person who agrees to every login.
+//! Credentials of a person who agrees to every login that can help.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use futures::FutureExt;
 use futures::future::BoxFuture;
 use serde_json::Value;
+use tokio::sync::Mutex;
 use toolcrib_core::secret::Secret;
 use toolcrib_testkit::tokens::Memory;
 use toolcrib_upstream::mcp::Failure;
@@ -17,19 +18,30 @@ const SERVER: &str = "conformance";
 
 /// Logs in whenever the server refuses.
 #[derive(Debug)]
-pub(crate) struct Agreeable {
+pub(crate) struct Agreeable(Arc<Person>);
+
+#[derive(Debug)]
+struct Person {
     url: Url,
     memory: Arc<Memory>,
     oauth: OAuth,
     wishes: Wishes,
-    scopes: Mutex<Vec<String>>,
+    past: Mutex<Past>,
+}
+
+/// What came of the logins so far. Whoever holds it is the only one who logs in.
+#[derive(Debug, Default)]
+struct Past {
+    granted: Vec<String>,
+    /// The scopes that were missed once: more cannot be had by asking for them again.
+    missed: Vec<String>,
 }
 
 impl Agreeable {
     pub(crate) fn new(url: &Url, context: &Value) -> Self {
         let memory: Arc<Memory> = Arc::default();
         let text = |name: &str| context[name].as_str().map(str::to_owned);
-        Self {
+        Self(Arc::new(Person {
             url: url.clone(),
             oauth: OAuth::new(
                 SERVER,
@@ -47,20 +59,25 @@ impl Agreeable {
                 ),
                 ..Wishes::default()
             },
-            scopes: Mutex::default(),
-        }
+            past: Mutex::default(),
+        }))
     }
+}
 
-    async fn log_in(&self, refusal: &Refusal) -> Result<(), String> {
+impl Person {
+    async fn log_in(&self, refusal: &Refusal, past: &mut Past) -> Result<(), String> {
         let mut wishes = self.wishes.clone();
         wishes.challenge.clone_from(&refusal.challenge);
         if let Some(missing) = refusal.missing_scopes() {
+            let missing = missing.split_whitespace().map(str::to_owned);
+            let missing: Vec<String> = missing.collect();
+            if missing.iter().all(|scope| past.missed.contains(scope)) {
+                return Err("it was asked for what is missing already".to_owned());
+            }
+            past.missed.extend(missing.iter().cloned());
             // What was granted before is still needed.
-            let scopes = self.scopes.lock().unwrap_or_else(PoisonError::into_inner);
-            wishes.scopes.clone_from(&scopes);
-            wishes
-                .scopes
-                .extend(missing.split_whitespace().map(str::to_owned));
+            wishes.scopes.clone_from(&past.granted);
+            wishes.scopes.extend(missing);
         }
         let login = Login::begin(SERVER, &self.url, self.memory.clone(), &wishes).await;
         let login = login.map_err(|error| error.to_string())?;
@@ -71,8 +88,15 @@ impl Agreeable {
             .finish(&returned)
             .await
             .map_err(|error| error.to_string())?;
-        *self.scopes.lock().unwrap_or_else(PoisonError::into_inner) = granted.scopes;
+        past.granted = granted.scopes;
         Ok(())
+    }
+
+    /// Whether another request has led to other credentials since this one was sent.
+    async fn is_outdated(&self, refusal: &Refusal) -> bool {
+        let headers = self.oauth.headers().await.unwrap_or_default();
+        let held = headers.iter().find(|(name, _)| name == "authorization");
+        held.is_some_and(|(_, value)| refusal.sent.as_ref() != Some(value))
     }
 }
 
@@ -89,28 +113,37 @@ async fn browse(address: &str) -> anyhow::Result<String> {
     anyhow::Context::context(place, "the login leads nowhere")
 }
 
+impl Person {
+    /// Finds other credentials, by a login if need be.
+    async fn settle(&self, refusal: &Refusal) -> Result<(), String> {
+        let mut past = self.past.lock().await;
+        if self.is_outdated(refusal).await {
+            return Ok(());
+        }
+        if refusal.sent.is_some() && self.oauth.refused(refusal).await.is_ok() {
+            return Ok(());
+        }
+        self.log_in(refusal, &mut past).await?;
+        // The next request must not go with what was kept in memory before.
+        let forget = Refusal {
+            status: 403,
+            before: 1,
+            ..Refusal::default()
+        };
+        let _ = self.oauth.refused(&forget).await;
+        Ok(())
+    }
+}
+
 impl Authorisation for Agreeable {
     fn headers(&self) -> BoxFuture<'_, Result<SecretHeaders, Failure>> {
-        self.oauth.headers()
+        self.0.oauth.headers()
     }
 
     fn refused<'a>(&'a self, refusal: &'a Refusal) -> BoxFuture<'a, Result<(), String>> {
-        async move {
-            if refusal.sent.is_some() && self.oauth.refused(refusal).await.is_ok() {
-                return Ok(());
-            }
-            self.log_in(refusal).await?;
-            // The next request must not go with what was kept in memory before.
-            let _ = self
-                .oauth
-                .refused(&Refusal {
-                    status: 403,
-                    before: 1,
-                    ..Refusal::default()
-                })
-                .await;
-            Ok(())
-        }
-        .boxed()
+        let (person, refusal) = (Arc::clone(&self.0), refusal.clone());
+        // A person who has begun to log in goes on, though the request be given up meanwhile.
+        let settling = tokio::spawn(async move { person.settle(&refusal).await });
+        async move { settling.await.map_err(|error| error.to_string())? }.boxed()
     }
 }
