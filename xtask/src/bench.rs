@@ -5,6 +5,7 @@
 
 mod catalog;
 mod config;
+mod door;
 mod policy;
 mod recorder;
 mod results;
@@ -16,7 +17,7 @@ use anyhow::{Result, bail};
 
 use crate::args::Args;
 use crate::machine::Machine;
-use crate::ui;
+use crate::{rivals, ui};
 
 use recorder::Recorder;
 use results::{Results, Taken};
@@ -27,6 +28,9 @@ struct Bench {
     about: &'static str,
     run: fn(&mut Recorder) -> Result<()>,
 }
+
+/// The bench that installs and measures others: asked for by name, never with the rest.
+const PEERS: &str = "peers";
 
 /// Every bench. A new one is a module of this one and a line here.
 const BENCHES: &[Bench] = &[
@@ -56,6 +60,11 @@ const BENCHES: &[Bench] = &[
         run: policy::run,
     },
     Bench {
+        name: "door",
+        about: "the program as an agent has it: start, requests, memory, tokens",
+        run: door::run,
+    },
+    Bench {
         name: "store",
         about: "journal, key and record of executions on disk",
         run: store::run,
@@ -74,7 +83,13 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
         for bench in BENCHES {
             ui::line(&format!("{:<10} {}", bench.name, bench.about));
         }
+        ui::line(&format!(
+            "{PEERS:<10} other programs of the kind; by name only"
+        ));
         return Ok(());
+    }
+    if names == [PEERS] {
+        return rivals::run();
     }
     let chosen = chosen(&names)?;
     if let Some(mut recorder) = Recorder::counting() {

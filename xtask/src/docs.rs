@@ -5,7 +5,7 @@ use toolcrib_config::{reference, schema};
 
 use crate::args::Args;
 use crate::requirements::Table;
-use crate::{cases, ui, workspace};
+use crate::{cases, rivals, ui, workspace};
 
 /// A committed file and the function that gives its content.
 struct Document {
@@ -15,6 +15,10 @@ struct Document {
 
 /// Every generated document. A new one is a line here.
 const DOCUMENTS: &[Document] = &[
+    Document {
+        path: "README.md",
+        generate: rivals::with_table,
+    },
     Document {
         path: "docs/requirements.md",
         generate: || Ok(Table::load()?.to_markdown()),

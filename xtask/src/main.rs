@@ -27,6 +27,8 @@ mod peers;
 mod process;
 mod product;
 mod requirements;
+#[cfg(feature = "product")]
+mod rivals;
 mod served;
 mod servers;
 mod source;

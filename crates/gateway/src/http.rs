@@ -13,6 +13,7 @@ mod listener;
 mod metadata;
 pub mod metrics;
 mod sessions;
+pub mod stand;
 #[cfg(test)]
 mod tests;
 

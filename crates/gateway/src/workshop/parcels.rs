@@ -1,15 +1,7 @@
-//! A parcel service: a REST API on a loopback port, described by OpenAPI, kept in memory.
+//! A parcel service: a REST API described by OpenAPI, kept in memory.
 
-use std::net::{Ipv4Addr, SocketAddr};
-use std::sync::{Arc, Mutex, PoisonError};
-
-use axum::extract::{Path, Query, State};
-use axum::http::StatusCode;
-use axum::routing::get;
-use axum::{Json, Router};
-use serde::Deserialize;
 use serde_json::{Value, json};
-use tokio::sync::oneshot;
+use url::form_urlencoded;
 
 /// The description of the API.
 pub const DESCRIPTION: &str = include_str!("parcels.yaml");
@@ -20,175 +12,93 @@ const KILOGRAM_CENTS: i64 = 150;
 
 /// Parcels in the order in which they were booked; a number is never used twice.
 #[derive(Debug, Default)]
-struct Depot {
+pub struct Depot {
     booked: i64,
     parcels: Vec<Value>,
 }
 
-type Shared = Arc<Mutex<Depot>>;
-
-/// What the API says to a request that went wrong.
-type Refusal = (StatusCode, Json<Value>);
-
-/// What is asked for a price.
-#[derive(Debug, Deserialize)]
-struct Weighed {
-    country: String,
-    grams: i64,
-}
-
-/// What is booked.
-#[derive(Debug, Deserialize)]
-struct Order {
-    to: String,
-    country: String,
-    grams: i64,
-}
-
-/// The API while it runs; dropping it ends it.
-#[derive(Debug)]
-pub struct Api {
-    address: SocketAddr,
-    _open: oneshot::Sender<()>,
-}
-
-impl Api {
-    /// Serves on a free loopback port, from a thread of its own.
-    pub fn open() -> std::io::Result<Self> {
-        let listener = std::net::TcpListener::bind((Ipv4Addr::LOCALHOST, 0))?;
-        listener.set_nonblocking(true)?;
-        let address = listener.local_addr()?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let (open, closed) = oneshot::channel();
-        std::thread::Builder::new()
-            .name("parcels".into())
-            .spawn(move || {
-                runtime.block_on(async {
-                    let Ok(listener) = tokio::net::TcpListener::from_std(listener) else {
-                        return;
-                    };
-                    let serving = axum::serve(listener, router()).into_future();
-                    tokio::select! {
-                        _ = serving => {}
-                        _ = closed => {}
-                    }
-                });
-            })?;
-        Ok(Self {
-            address,
-            _open: open,
-        })
+impl Depot {
+    /// Answers a request: the status, and the body.
+    pub fn answer(&mut self, method: &str, target: &str, body: &Value) -> (u16, Value) {
+        let (path, query) = target.split_once('?').unwrap_or((target, ""));
+        let parts: Vec<&str> = path.trim_matches('/').split('/').collect();
+        match (method, parts.as_slice()) {
+            ("GET", ["rates"]) => (200, rate(query)),
+            ("GET", ["parcels"]) => (200, json!({ "parcels": self.parcels })),
+            ("POST", ["parcels"]) => (201, self.book(body)),
+            ("GET", ["parcels", id]) => match self.at(id) {
+                Some(at) => (200, self.parcels[at].clone()),
+                None => missing(id),
+            },
+            ("DELETE", ["parcels", id]) => match self.at(id) {
+                Some(at) => (200, json!({ "cancelled": self.parcels.remove(at)["id"] })),
+                None => missing(id),
+            },
+            _ => (404, json!({ "error": "there is no such operation" })),
+        }
     }
 
-    /// Where it listens.
-    pub fn base_url(&self) -> String {
-        format!("http://{}", self.address)
+    fn book(&mut self, order: &Value) -> Value {
+        self.booked += 1;
+        let parcel = json!({
+            "id": self.booked,
+            "to": order["to"],
+            "country": order["country"],
+            "cents": cents(order["grams"].as_i64().unwrap_or_default()),
+            "state": "waiting for collection",
+        });
+        self.parcels.push(parcel.clone());
+        parcel
+    }
+
+    fn at(&self, id: &str) -> Option<usize> {
+        let id: i64 = id.parse().ok()?;
+        self.parcels.iter().position(|parcel| parcel["id"] == id)
     }
 }
 
-fn router() -> Router {
-    Router::new()
-        .route("/rates", get(rate))
-        .route("/parcels", get(list).post(book))
-        .route("/parcels/{id}", get(track).delete(cancel))
-        .with_state(Shared::default())
+fn rate(query: &str) -> Value {
+    let value = |name: &str| {
+        form_urlencoded::parse(query.as_bytes())
+            .find(|(key, _)| key == name)
+            .map(|(_, value)| value.into_owned())
+            .unwrap_or_default()
+    };
+    let grams: i64 = value("grams").parse().unwrap_or_default();
+    json!({ "country": value("country"), "grams": grams, "cents": cents(grams) })
 }
 
 fn cents(grams: i64) -> i64 {
     BASE_CENTS + (grams.clamp(1, 30_000) + 999) / 1000 * KILOGRAM_CENTS
 }
 
-async fn rate(Query(weighed): Query<Weighed>) -> Json<Value> {
-    Json(json!({
-        "country": weighed.country,
-        "grams": weighed.grams,
-        "cents": cents(weighed.grams),
-    }))
-}
-
-async fn list(State(depot): State<Shared>) -> Json<Value> {
-    Json(json!({ "parcels": depot.lock().unwrap_or_else(PoisonError::into_inner).parcels }))
-}
-
-async fn book(State(depot): State<Shared>, Json(order): Json<Order>) -> (StatusCode, Json<Value>) {
-    let mut depot = depot.lock().unwrap_or_else(PoisonError::into_inner);
-    depot.booked += 1;
-    let parcel = json!({
-        "id": depot.booked,
-        "to": order.to,
-        "country": order.country,
-        "cents": cents(order.grams),
-        "state": "waiting for collection",
-    });
-    depot.parcels.push(parcel.clone());
-    (StatusCode::CREATED, Json(parcel))
-}
-
-async fn track(State(depot): State<Shared>, Path(id): Path<i64>) -> Result<Json<Value>, Refusal> {
-    let depot = depot.lock().unwrap_or_else(PoisonError::into_inner);
-    let at = depot.at(id)?;
-    Ok(Json(depot.parcels[at].clone()))
-}
-
-async fn cancel(State(depot): State<Shared>, Path(id): Path<i64>) -> Result<Json<Value>, Refusal> {
-    let mut depot = depot.lock().unwrap_or_else(PoisonError::into_inner);
-    let at = depot.at(id)?;
-    let parcel = depot.parcels.remove(at);
-    Ok(Json(json!({ "cancelled": parcel["id"] })))
-}
-
-impl Depot {
-    fn at(&self, id: i64) -> Result<usize, Refusal> {
-        let at = self.parcels.iter().position(|parcel| parcel["id"] == id);
-        at.ok_or_else(|| {
-            let error = format!("there is no parcel {id}");
-            (StatusCode::NOT_FOUND, Json(json!({ "error": error })))
-        })
-    }
+fn missing(id: &str) -> (u16, Value) {
+    (404, json!({ "error": format!("there is no parcel {id}") }))
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    async fn ask(method: reqwest::Method, url: String, body: Option<Value>) -> (u16, Value) {
-        let mut request = reqwest::Client::new().request(method, url);
-        if let Some(body) = body {
-            request = request
-                .header("content-type", "application/json")
-                .body(body.to_string());
-        }
-        let answer = request.send().await.unwrap();
-        let status = answer.status().as_u16();
-        let text = answer.text().await.unwrap();
-        (status, serde_json::from_str(&text).unwrap())
-    }
-
-    #[tokio::test]
-    async fn parcels_are_priced_booked_tracked_and_cancelled() {
-        use reqwest::Method;
-        let api = Api::open().unwrap();
-        let at = |path: &str| format!("{}{path}", api.base_url());
-        let (_, rate) = ask(Method::GET, at("/rates?country=NG&grams=1200"), None).await;
-        assert_eq!(rate["cents"], 690);
+    #[test]
+    fn parcels_are_priced_booked_tracked_and_cancelled() {
+        let mut depot = Depot::default();
+        let mut ask = |method, target, body: Value| depot.answer(method, target, &body);
+        let none = Value::Null;
+        let (_, rate) = ask("GET", "/rates?country=NG&grams=1200", none.clone());
+        assert_eq!(rate, json!({"country": "NG", "grams": 1200, "cents": 690}));
         let order = json!({"to": "Ada, 1 Loop Lane", "country": "NG", "grams": 1200});
-        let (status, parcel) = ask(Method::POST, at("/parcels"), Some(order)).await;
-        assert_eq!(
-            (status, &parcel["id"], &parcel["cents"]),
-            (201, &json!(1), &json!(690))
-        );
-        let (_, tracked) = ask(Method::GET, at("/parcels/1"), None).await;
-        assert_eq!(tracked, parcel);
-        let (_, all) = ask(Method::GET, at("/parcels"), None).await;
+        let (status, parcel) = ask("POST", "/parcels", order);
+        assert_eq!((status, &parcel["id"]), (201, &json!(1)));
+        assert_eq!(parcel["cents"], 690);
+        assert_eq!(ask("GET", "/parcels/1", none.clone()).1, parcel);
+        let all = ask("GET", "/parcels", none.clone()).1;
         assert_eq!(all["parcels"], json!([parcel]));
-        let (_, gone) = ask(Method::DELETE, at("/parcels/1"), None).await;
+        let gone = ask("DELETE", "/parcels/1", none.clone()).1;
         assert_eq!(gone, json!({"cancelled": 1}));
-        let (status, missing) = ask(Method::DELETE, at("/parcels/1"), None).await;
-        assert_eq!(
-            (status, missing),
-            (404, json!({"error": "there is no parcel 1"}))
-        );
+        let again = ask("DELETE", "/parcels/1", none.clone());
+        assert_eq!(again, (404, json!({"error": "there is no parcel 1"})));
+        assert_eq!(ask("GET", "/parcels/x", none.clone()).0, 404);
+        assert_eq!(ask("PATCH", "/parcels", none).0, 404);
     }
 }

@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::path::Path;
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Value, json};
@@ -11,8 +12,9 @@ use toolcrib_core::Code;
 use super::put;
 use crate::cli::Context;
 use crate::failure::Failure;
+use crate::http::stand::Stand;
 use crate::ui::{Line, Tone};
-use crate::workshop::parcels::{Api, DESCRIPTION};
+use crate::workshop::parcels::{DESCRIPTION, Depot};
 
 /// Longest line of an answer that is shown; the rest is counted.
 const SHOWN_CHARS: usize = 600;
@@ -82,7 +84,12 @@ const STEPS: &[Step] = &[
 /// Plays the session in a home directory of its own.
 pub(super) fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
     let program = std::env::current_exe().map_err(|error| broken(&error))?;
-    let parcels = Api::open().map_err(|error| broken(&error))?;
+    let depot = Mutex::new(Depot::default());
+    let parcels = Stand::open(Arc::new(move |method, target, body| {
+        let mut depot = depot.lock().unwrap_or_else(PoisonError::into_inner);
+        depot.answer(method, target, body)
+    }))
+    .map_err(|error| broken(&error))?;
     furnish(home, &program, &parcels)?;
     let begun = Instant::now();
     let mut door = Door::open(&program, home, "lazy")?;
@@ -189,7 +196,7 @@ fn tokens(text: &str) -> usize {
 }
 
 /// A configuration with the two small servers and the REST API of this program, and one rule.
-fn furnish(home: &Path, program: &Path, parcels: &Api) -> Result<(), Failure> {
+fn furnish(home: &Path, program: &Path, parcels: &Stand) -> Result<(), Failure> {
     let description = home.join("parcels.yaml");
     put(&description, DESCRIPTION)?;
     let server = |name: &str| json!({"command": program, "args": ["workshop", name]});

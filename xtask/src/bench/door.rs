@@ -1,0 +1,321 @@
+//! `cargo xtask bench door`: the program as an agent has it, over its standard streams, before servers of the test kit that list
+//! the tools of real ones.
+
+mod stdio;
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::time::Instant;
+
+use anyhow::{Context, Result, bail};
+use serde_json::{Map, Value, json};
+
+use super::recorder::Recorder;
+use crate::rivals::{built, install_own, tokens};
+use crate::{process, ui, workspace};
+use stdio::Door;
+
+/// Numbers of servers that the start is timed with.
+const SERVERS: [usize; 3] = [10, 100, 1_000];
+/// How many tools each of them lists: ten thousand in all at the largest.
+const TOOLS_EACH: usize = 10;
+/// How often a start is repeated, and a request.
+const STARTS: usize = 5;
+const REQUESTS: usize = 200;
+
+/// What must hold, in nanoseconds and KiB.
+const WARM_START_NS: u64 = 100_000_000;
+const SEARCH_NS: u64 = 150_000_000;
+const LOOK_NS: u64 = 50_000_000;
+const RUN_NS: u64 = 500_000_000;
+const MEMORY_KIB: u64 = 100 * 1024;
+/// Tokens of a flow in which one tool is found and run, and of one with two.
+const ONE_TOOL_TOKENS: u64 = 950;
+const TWO_TOOLS_TOKENS: u64 = 1_600;
+
+/// What an agent might wish for.
+const WISHES: [&str; 5] = [
+    "create an issue about the broken login",
+    "read a file",
+    "send a message to the team channel",
+    "take a screenshot of the page",
+    "remember that Ada prefers tea",
+];
+
+pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
+    let Some(shared) = workspace::shared() else {
+        ui::line("no shared data beside the workspace: the door is not timed here");
+        return Ok(());
+    };
+    install_own()?;
+    let tools = real_tools(&shared.join("data/mcp-tools"))?;
+    for count in SERVERS {
+        let stage = Stage::set(&tools, count)?;
+        starts(recorder, &stage, count)?;
+        if count == 1_000 {
+            requests(recorder, &stage)?;
+            stage.nobody_started()?;
+        }
+    }
+    let stage = Stage::set(&tools, 100)?;
+    stage.warm()?;
+    caching(recorder, &stage)?;
+    running(recorder, &stage)?;
+    flows(recorder, &stage)
+}
+
+/// A home with servers that list slices of the real tools.
+struct Stage {
+    home: PathBuf,
+    servers: Vec<String>,
+}
+
+impl Stage {
+    fn set(tools: &[Value], count: usize) -> Result<Self> {
+        let home = workspace::scratch().join("door").join(count.to_string());
+        let _ = fs::remove_dir_all(&home);
+        fs::create_dir_all(home.join("lists"))?;
+        let mut servers = Map::new();
+        for number in 0..count {
+            let slice: Vec<&Value> = tools
+                .iter()
+                .cycle()
+                .skip(number * TOOLS_EACH % tools.len())
+                .take(TOOLS_EACH)
+                .collect();
+            let list = home.join("lists").join(format!("{number}.json"));
+            fs::write(&list, json!(slice).to_string())?;
+            let starts = home.join("starts");
+            servers.insert(
+                format!("server-{number}"),
+                json!({"command": built("hostile"), "args": ["--offer", list, "--starts", starts]}),
+            );
+        }
+        servers.insert(
+            "notes".into(),
+            json!({"command": built("toolcrib"), "args": ["workshop", "notes"]}),
+        );
+        let names = servers.keys().cloned().collect();
+        let often = json!({"requests": 1_000_000});
+        let config = json!({
+            "servers": servers,
+            "policy": {"rateLimits": {"perServer": often}},
+        });
+        let place = home.join(".config/toolcrib");
+        fs::create_dir_all(&place)?;
+        fs::write(place.join("toolcrib.json"), config.to_string())?;
+        Ok(Self {
+            home,
+            servers: names,
+        })
+    }
+
+    /// Has every server asked once, so that what it lists is kept on disk.
+    fn warm(&self) -> Result<()> {
+        let mut command = process::program(built("toolcrib"));
+        command
+            .args(["cache", "warm", "--json"])
+            .current_dir(&self.home)
+            .env("HOME", &self.home)
+            .env("XDG_RUNTIME_DIR", &self.home);
+        process::output(&mut command)?;
+        let _ = fs::remove_file(self.home.join("starts"));
+        Ok(())
+    }
+
+    fn nobody_started(&self) -> Result<()> {
+        let started = fs::read_to_string(self.home.join("starts")).unwrap_or_default();
+        if !started.is_empty() {
+            bail!(
+                "{} servers were started although their lists are kept",
+                started.lines().count()
+            );
+        }
+        Ok(())
+    }
+
+    fn open(&self, env: &[(&str, &str)]) -> Result<Door> {
+        Door::open(&built("toolcrib"), &self.home, env)
+    }
+}
+
+/// From nothing to the answer of a search.
+fn starts(recorder: &mut Recorder, stage: &Stage, count: usize) -> Result<()> {
+    let first = |stage: &Stage| -> Result<u64> {
+        let begun = Instant::now();
+        let mut door = stage.open(&[])?;
+        door.call("search_tools", &json!({"query": WISHES[0]}))?;
+        let took = nanoseconds(begun);
+        door.close()?;
+        Ok(took)
+    };
+    let cold = first(stage)?;
+    recorder.value(
+        &format!("start to first search, {count} servers, nothing kept"),
+        cold,
+        "ns",
+    );
+    stage.warm()?;
+    let mut took = (0..STARTS)
+        .map(|_| first(stage))
+        .collect::<Result<Vec<_>>>()?;
+    took.sort_unstable();
+    recorder
+        .value(
+            &format!("start to first search, {count} servers, lists kept"),
+            took[took.len() / 2],
+            "ns",
+        )
+        .at_most(WARM_START_NS);
+    Ok(())
+}
+
+/// What the five tools take with ten thousand tools behind them, and what the process holds.
+fn requests(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
+    let mut door = stage.open(&[])?;
+    let wish = |number: usize| json!({"query": WISHES[number % WISHES.len()]});
+    let found = door.call("search_tools", &wish(0))?;
+    let hit = &found["results"][0];
+    let look = json!({"server": hit["server"], "tool": hit["tool"]});
+    let mut time = |name: &str, tool: &str, most: u64, arguments: &dyn Fn(usize) -> Value| {
+        let took = door.median(REQUESTS, tool, arguments)?;
+        recorder
+            .value(&format!("{tool}, {name}, over the door"), took, "ns")
+            .at_most(most);
+        anyhow::Ok(())
+    };
+    time("10,000 tools", "search_tools", SEARCH_NS, &wish)?;
+    time("10,000 tools", "get_tool_details", LOOK_NS, &|_| {
+        look.clone()
+    })?;
+    time("1,000 servers", "list_mcp_servers", LOOK_NS, &|_| json!({}))?;
+    let listing = json!({"server": hit["server"]});
+    time("1,000 servers", "list_tools", LOOK_NS, &|_| listing.clone())?;
+    recorder
+        .value(
+            "memory with 1,000 servers and 10,000 tools",
+            door.memory_kib()? * 1024,
+            "bytes",
+        )
+        .at_most(MEMORY_KIB * 1024);
+    door.close()
+}
+
+/// The same requests with lists kept and with nothing kept.
+fn caching(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
+    let server = stage.servers.first().context("there is a server")?;
+    let listing = json!({ "server": server });
+    let mut took = Vec::new();
+    for (name, env) in [
+        (
+            "list_tools, 100 servers, lists kept",
+            [("TOOLCRIB_CACHE_TTL", "86400")],
+        ),
+        (
+            "list_tools, 100 servers, nothing kept",
+            [("TOOLCRIB_CACHE_TTL", "0")],
+        ),
+    ] {
+        let mut times = Vec::new();
+        for _ in 0..STARTS {
+            let begun = Instant::now();
+            let mut door = stage.open(&env)?;
+            door.call("list_tools", &listing)?;
+            times.push(nanoseconds(begun));
+            door.close()?;
+        }
+        times.sort_unstable();
+        took.push(times[times.len() / 2]);
+        recorder.value(&format!("start and {name}"), times[times.len() / 2], "ns");
+    }
+    recorder
+        .value(
+            "start and list_tools, lists kept against nothing kept",
+            took[0] * 1000 / took[1].max(1),
+            "‰ of the base",
+        )
+        .at_most(999);
+    Ok(())
+}
+
+/// A tool that does next to nothing, run through the door and without it.
+fn running(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
+    let mut door = stage.open(&[])?;
+    let call = json!({"server": "notes", "tool": "search_notes", "arguments": {"query": "milk"}});
+    door.call("execute_tool", &call)?;
+    let through = door.median(REQUESTS, "execute_tool", &|_| call.clone())?;
+    door.close()?;
+    let mut straight = Door::straight(&built("toolcrib"), &["workshop", "notes"])?;
+    let direct = straight.median(REQUESTS, "search_notes", &|_| json!({"query": "milk"}))?;
+    straight.close()?;
+    recorder.value("a tool without us", direct, "ns");
+    recorder
+        .value("execute_tool, over the door", through, "ns")
+        .at_most(RUN_NS);
+    recorder
+        .value(
+            "what execute_tool adds",
+            through.saturating_sub(direct),
+            "ns",
+        )
+        .at_most(LOOK_NS);
+    Ok(())
+}
+
+/// The tokens of an agent's way to one tool, and to two.
+fn flows(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
+    let mut door = stage.open(&[])?;
+    let definitions = tokens(&json!(door.tools()?).to_string()) as u64;
+    let mut flow = |wish: &str| -> Result<u64> {
+        let asked = json!({ "query": wish });
+        let found = door.call("search_tools", &asked)?;
+        let hit = &found["results"][0];
+        let look = json!({"server": hit["server"], "tool": hit["tool"]});
+        let details = door.call("get_tool_details", &look)?;
+        let run =
+            json!({"server": "notes", "tool": "search_notes", "arguments": {"query": "milk"}});
+        let ran = door.call("execute_tool", &run)?;
+        let said = [&asked, &found, &look, &details, &run, &ran];
+        Ok(said
+            .iter()
+            .map(|part| tokens(&part.to_string()) as u64)
+            .sum())
+    };
+    let mut flows = WISHES
+        .iter()
+        .map(|wish| flow(wish))
+        .collect::<Result<Vec<_>>>()?;
+    flows.sort_unstable();
+    let one = flows[flows.len() / 2];
+    recorder.value("tokens of the five definitions", definitions, "tokens");
+    recorder
+        .value(
+            "tokens to find, look at and run one tool",
+            definitions + one,
+            "tokens",
+        )
+        .at_most(ONE_TOOL_TOKENS);
+    recorder
+        .value("tokens for two tools", definitions + 2 * one, "tokens")
+        .at_most(TWO_TOOLS_TOKENS);
+    door.close()
+}
+
+/// The tools of all real servers.
+fn real_tools(place: &Path) -> Result<Vec<Value>> {
+    let mut paths: Vec<PathBuf> = fs::read_dir(place)?
+        .filter_map(|entry| entry.ok().map(|entry| entry.path()))
+        .filter(|path| path.extension().is_some_and(|end| end == "json"))
+        .collect();
+    paths.sort();
+    let mut tools = Vec::new();
+    for path in paths {
+        let list: Value = serde_json::from_str(&fs::read_to_string(path)?)?;
+        tools.extend(list["tools"].as_array().cloned().unwrap_or_default());
+    }
+    Ok(tools)
+}
+
+fn nanoseconds(begun: Instant) -> u64 {
+    u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
+}

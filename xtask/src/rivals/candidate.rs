@@ -1,0 +1,283 @@
+//! Who is measured: how each is installed, started before the same servers, and asked to run the same tool.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use anyhow::{Context, Result};
+use serde_json::{Map, Value, json};
+
+use crate::{process, workspace};
+
+/// The release of `mcp-gateway` that is measured; the Python ones are pinned in `testkit/peers/rivals`.
+const MCP_GATEWAY: &str = "2.19.0";
+
+/// A program that stands between an agent and its servers.
+pub(crate) struct Candidate {
+    pub(crate) name: &'static str,
+    /// What it does, for a reader of the table.
+    pub(crate) about: &'static str,
+    /// Whether the agent can list, describe and run every tool through a surface that does not grow with them.
+    pub(crate) compact: bool,
+    /// How it is started before these servers on this port; files go into the directory.
+    start: fn(&Start<'_>) -> Result<Command>,
+    /// The call that runs a tool of a server behind it.
+    pub(crate) call: fn(server: &str, tool: &str, arguments: &Value) -> (String, Value),
+}
+
+/// A server behind the candidate.
+#[derive(Clone, Debug)]
+pub(crate) struct Behind {
+    pub(crate) name: String,
+    pub(crate) program: PathBuf,
+    pub(crate) args: Vec<String>,
+}
+
+/// What a candidate is started with.
+pub(crate) struct Start<'a> {
+    pub(crate) home: &'a Path,
+    pub(crate) port: u16,
+    pub(crate) behind: &'a [Behind],
+}
+
+impl Start<'_> {
+    /// The servers as most clients write them.
+    fn servers(&self) -> Value {
+        let servers: Map<String, Value> = self
+            .behind
+            .iter()
+            .map(|server| {
+                let entry = json!({"command": server.program, "args": server.args});
+                (server.name.clone(), entry)
+            })
+            .collect();
+        Value::Object(servers)
+    }
+
+    fn put(&self, name: &str, value: &Value) -> Result<PathBuf> {
+        let path = self.home.join(name);
+        if let Some(directory) = path.parent() {
+            std::fs::create_dir_all(directory)?;
+        }
+        std::fs::write(&path, value.to_string())?;
+        Ok(path)
+    }
+}
+
+impl Candidate {
+    /// The command that starts it, in a home of its own.
+    pub(crate) fn command(&self, start: &Start<'_>) -> Result<Command> {
+        let mut command = (self.start)(start)?;
+        command
+            .current_dir(start.home)
+            .env("HOME", start.home)
+            .env("XDG_RUNTIME_DIR", start.home);
+        Ok(command)
+    }
+}
+
+/// Everyone, ourselves first.
+pub(crate) const CANDIDATES: &[Candidate] = &[
+    Candidate {
+        name: "toolcrib",
+        about: "this project: finds, describes, runs; policy, audit on disk",
+        compact: true,
+        start: toolcrib,
+        call: |server, tool, arguments| {
+            let call = json!({"server": server, "tool": tool, "arguments": arguments});
+            ("execute_tool".into(), call)
+        },
+    },
+    Candidate {
+        name: "mcp-gateway",
+        about: "finds, describes, runs",
+        compact: true,
+        start: mcp_gateway,
+        call: |server, tool, arguments| {
+            let call = json!({"server": server, "tool": tool, "arguments": arguments});
+            ("gateway_invoke".into(), call)
+        },
+    },
+    Candidate {
+        name: "mcp-compressor",
+        about: "lists every tool in a line, describes, runs",
+        compact: false,
+        start: mcp_compressor,
+        call: |_, tool, arguments| {
+            let call = json!({"tool_name": tool, "tool_input": arguments});
+            ("invoke_tool".into(), call)
+        },
+    },
+    Candidate {
+        name: "fastmcp",
+        about: "passes everything on",
+        compact: false,
+        start: fastmcp,
+        call: |_, tool, arguments| (tool.to_owned(), arguments.clone()),
+    },
+    Candidate {
+        name: "mcp-proxy",
+        about: "passes one server on",
+        compact: false,
+        start: mcp_proxy,
+        call: |_, tool, arguments| (tool.to_owned(), arguments.clone()),
+    },
+];
+
+/// Where the others are installed.
+fn place() -> PathBuf {
+    workspace::target().join("peers/rivals")
+}
+
+/// A program of the optimised build.
+pub(crate) fn built(name: &str) -> PathBuf {
+    workspace::target()
+        .join("ci")
+        .join(name)
+        .with_extension(std::env::consts::EXE_EXTENSION)
+}
+
+fn python(name: &str) -> PathBuf {
+    place().join("python/bin").join(name)
+}
+
+/// Builds what is ours.
+pub(crate) fn install_own() -> Result<()> {
+    process::run(process::cargo().args([
+        "build",
+        "--locked",
+        "--profile",
+        "ci",
+        "-p",
+        "toolcrib",
+        "-p",
+        "toolcrib-testkit",
+        "--bins",
+    ]))
+}
+
+/// Installs what is not ours, unless it is there.
+pub(crate) fn install() -> Result<()> {
+    let root = place().join("mcp-gateway");
+    if !root.join("bin").is_dir() {
+        process::run(
+            process::cargo()
+                .args([
+                    "install",
+                    "mcp-gateway",
+                    "--locked",
+                    "--version",
+                    MCP_GATEWAY,
+                ])
+                .arg("--root")
+                .arg(&root)
+                // Its artefacts are of no use to us, and ours of none to it.
+                .env("CARGO_TARGET_DIR", place().join("build")),
+        )?;
+        std::fs::remove_dir_all(place().join("build")).context("cannot clean up after it")?;
+    }
+    if !python("mcp-proxy").is_file() {
+        let venv = place().join("python");
+        process::run(process::program("python3").args(["-m", "venv"]).arg(&venv))?;
+        let requirements = workspace::root().join("testkit/peers/rivals/requirements.txt");
+        process::run(
+            process::program(python("pip"))
+                .args(["install", "--quiet", "--requirement"])
+                .arg(requirements),
+        )?;
+    }
+    Ok(())
+}
+
+/// What a candidate says its release is.
+pub(crate) fn release(name: &str) -> Result<String> {
+    if name == "mcp-gateway" {
+        return Ok(MCP_GATEWAY.to_owned());
+    }
+    if name == "toolcrib" {
+        return Ok(env!("CARGO_PKG_VERSION").to_owned());
+    }
+    let requirements = workspace::root().join("testkit/peers/rivals/requirements.txt");
+    let text = std::fs::read_to_string(requirements)?;
+    let line = text
+        .lines()
+        .find_map(|line| line.split_once("==").filter(|(of, _)| *of == name));
+    let (_, release) = line.with_context(|| format!("{name} is not pinned"))?;
+    Ok(release.trim().to_owned())
+}
+
+fn toolcrib(start: &Start<'_>) -> Result<Command> {
+    // The bounds on how often a caller may call are lifted, as the others have none.
+    let often = json!({"requests": 1_000_000});
+    let config = json!({
+        "servers": start.servers(),
+        "policy": {"rateLimits": {"perServer": often, "perPrincipal": often}},
+    });
+    start.put(".config/toolcrib/toolcrib.json", &config)?;
+    let mut command = Command::new(built("toolcrib"));
+    command
+        .arg("serve")
+        .arg("--listen")
+        .arg(format!("127.0.0.1:{}", start.port));
+    Ok(command)
+}
+
+fn mcp_gateway(start: &Start<'_>) -> Result<Command> {
+    let backends: Map<String, Value> = start
+        .behind
+        .iter()
+        .map(|server| {
+            let words = std::iter::once(server.program.to_string_lossy().into_owned())
+                .chain(server.args.iter().cloned());
+            let line = words.collect::<Vec<_>>().join(" ");
+            (
+                server.name.clone(),
+                json!({"command": line, "description": server.name}),
+            )
+        })
+        .collect();
+    let config = json!({
+        "server": {"host": "127.0.0.1", "port": start.port},
+        "meta_mcp": {"enabled": true},
+        "backends": backends,
+    });
+    // JSON is YAML.
+    let path = start.put("gateway.yaml", &config)?;
+    let mut command = Command::new(place().join("mcp-gateway/bin/mcp-gateway"));
+    command.arg("--config").arg(path).arg("serve");
+    Ok(command)
+}
+
+fn mcp_compressor(start: &Start<'_>) -> Result<Command> {
+    let path = start.put("servers.json", &json!({ "mcpServers": start.servers() }))?;
+    let mut command = Command::new(python("mcp-compressor"));
+    command
+        .args(["--transport", "streamable-http", "--port"])
+        .arg(start.port.to_string())
+        .arg("--config")
+        .arg(path);
+    Ok(command)
+}
+
+fn fastmcp(start: &Start<'_>) -> Result<Command> {
+    let path = start.put("servers.json", &json!({ "mcpServers": start.servers() }))?;
+    let mut command = Command::new(python("fastmcp"));
+    command
+        .arg("run")
+        .arg(path)
+        .args(["--transport", "http", "--port"])
+        .arg(start.port.to_string())
+        .args(["--no-banner", "--log-level", "ERROR"]);
+    Ok(command)
+}
+
+fn mcp_proxy(start: &Start<'_>) -> Result<Command> {
+    let only = start.behind.first().context("there is no server")?;
+    let mut command = Command::new(python("mcp-proxy"));
+    command
+        .args(["--log-level", "ERROR", "--port"])
+        .arg(start.port.to_string())
+        .arg("--")
+        .arg(&only.program)
+        .args(&only.args);
+    Ok(command)
+}
