@@ -5,6 +5,7 @@
 
 mod candidate;
 mod figures;
+mod finding;
 mod tree;
 mod wire;
 
@@ -90,6 +91,7 @@ pub(crate) fn run() -> Result<()> {
             calls_per_second: middle(turns, |turn| turn.calls_per_second),
             memory_kib: middle(turns, |turn| turn.memory_kib),
             surface_tokens: surface,
+            finding: finding::of(candidate.name)?,
         });
     }
     let figures = Figures {

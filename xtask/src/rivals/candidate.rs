@@ -136,7 +136,7 @@ pub(crate) fn built(name: &str) -> PathBuf {
         .with_extension(std::env::consts::EXE_EXTENSION)
 }
 
-fn python(name: &str) -> PathBuf {
+pub(crate) fn python(name: &str) -> PathBuf {
     place().join("python/bin").join(name)
 }
 

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
+use super::finding::Finding;
 use crate::machine::Machine;
 use crate::workspace;
 
@@ -39,6 +40,8 @@ pub(crate) struct Row {
     pub(crate) memory_kib: u64,
     /// Absent where it did not come up before the real servers.
     pub(crate) surface_tokens: Option<usize>,
+    /// Absent where it has no search that can be asked.
+    pub(crate) finding: Option<Finding>,
 }
 
 impl Figures {
@@ -79,7 +82,7 @@ impl Figures {
             grouped(self.exposed_tools as u64),
             grouped(self.exposed_tokens as u64),
         );
-        text.push_str("| | what the agent sees, tokens | start to first list | latency of a call | CPU of a call | calls a second, 32 at once | memory |\n|---|---:|---:|---:|---:|---:|---:|\n");
+        text.push_str("| | what the agent sees, tokens | start to first list | latency of a call | CPU of a call | calls a second, 32 at once | memory | finding: NDCG@10, hit@1 |\n|---|---:|---:|---:|---:|---:|---:|---:|\n");
         for row in &self.rows {
             let surface = row.surface_tokens.map_or_else(
                 || "did not come up".to_owned(),
@@ -87,7 +90,7 @@ impl Figures {
             );
             let _ = writeln!(
                 text,
-                "| **{}** {}: {} | {surface} | {} | {} | {} | {} | {} |",
+                "| **{}** {}: {} | {surface} | {} | {} | {} | {} | {} | {} |",
                 row.name,
                 row.release,
                 row.about,
@@ -107,6 +110,10 @@ impl Figures {
                     format!("{} MB", row.memory_kib / 1024),
                     row.memory_kib,
                     ours.memory_kib
+                ),
+                row.finding.map_or_else(
+                    || "not measured".to_owned(),
+                    |found| format!("{:.3}, {:.3}", found.ndcg_10, found.hit_1),
                 ),
             );
         }
@@ -206,6 +213,10 @@ mod tests {
             calls_per_second: 5_000,
             memory_kib,
             surface_tokens: Some(349),
+            finding: (name == "toolcrib").then_some(Finding {
+                ndcg_10: 0.729,
+                hit_1: 0.658,
+            }),
         }
     }
 
@@ -224,7 +235,7 @@ mod tests {
         };
         let table = figures.table();
         for part in [
-            "| **other** 1.0: runs | 349 | 10 ms | 250 µs (×2.5) | 100 µs | 5,000 | 10 MB (×0.5) |",
+            "| **other** 1.0: runs | 349 | 10 ms | 250 µs (×2.5) | 100 µs | 5,000 | 10 MB (×0.5) | not measured |",
             "1,234 tools of twelve real servers, which cost 567,890 tokens",
             "Where we are not ahead: other is ahead in memory.",
         ] {
