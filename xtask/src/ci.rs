@@ -98,6 +98,11 @@ const STEPS: &[Step] = &[
         run: real_servers,
     },
     Step {
+        name: "flows",
+        about: "the official inspector and clients work through the program",
+        run: flows,
+    },
+    Step {
         name: "load",
         about: "a crowd at the HTTP door, half of it slow or broken",
         run: crowd,
@@ -290,6 +295,11 @@ fn conformance() -> Result<Note> {
 
 fn real_servers() -> Result<Note> {
     servers::ask(Build::Ci, false)
+}
+
+fn flows() -> Result<Note> {
+    process::run(optimised().args(["flows", "--optimised"]))?;
+    Ok(String::new())
 }
 
 fn crowd() -> Result<Note> {

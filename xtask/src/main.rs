@@ -43,6 +43,8 @@ mod capabilities;
 mod cases;
 #[cfg(feature = "product")]
 mod eval;
+#[cfg(feature = "product")]
+mod flows;
 #[cfg(test)]
 mod house;
 #[cfg(feature = "product")]
@@ -118,6 +120,12 @@ const COMMANDS: &[Command] = &[
         usage: "[--all] [--optimised]",
         about: "compare what real servers list with what discovery finds; all of them for docs/servers.md",
         run: servers::run,
+    },
+    Command {
+        name: "flows",
+        usage: "[--optimised]",
+        about: "let the official inspector and the Python and TypeScript clients work through the program",
+        run: product::flows,
     },
     Command {
         name: "load",

@@ -8,9 +8,9 @@ use anyhow::Result;
 use crate::args::Args;
 
 #[cfg(feature = "product")]
-pub(crate) use here::{bench, docs, eval};
+pub(crate) use here::{bench, docs, eval, flows};
 #[cfg(not(feature = "product"))]
-pub(crate) use there::{bench, docs, eval};
+pub(crate) use there::{bench, docs, eval, flows};
 
 /// The tasks themselves, in a program that has the product's crates.
 #[cfg(feature = "product")]
@@ -74,6 +74,11 @@ mod here {
         crate::docs::run(args)
     }
 
+    /// `cargo xtask flows`
+    pub(crate) fn flows(args: &mut Args) -> Result<()> {
+        crate::flows::run(args)
+    }
+
     #[cfg(test)]
     mod tests {
         use super::*;
@@ -102,6 +107,10 @@ mod there {
 
     pub(crate) fn docs(args: &mut Args) -> Result<()> {
         again("docs", None, args)
+    }
+
+    pub(crate) fn flows(args: &mut Args) -> Result<()> {
+        again("flows", None, args)
     }
 
     fn again(task: &str, profile: Option<&str>, args: &Args) -> Result<()> {

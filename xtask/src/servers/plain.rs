@@ -16,7 +16,7 @@ use super::Start;
 /// How long a server may take for one answer.
 const PATIENCE: Duration = Duration::from_mins(1);
 /// How long a server that may know nothing of the modern era is waited for.
-const PROBE: Duration = Duration::from_secs(10);
+const PROBE: Duration = Duration::from_secs(30);
 pub(super) const MODERN: &str = "2026-07-28";
 const LEGACY: &str = "2025-11-25";
 
