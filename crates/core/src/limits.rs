@@ -332,15 +332,14 @@ pub const FOLLOW_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 pub const FOLLOW_PAUSE_MS: u64 = 1_000;
 /// How long a server that could not be asked for its tools is left alone.
 pub const LIST_RETRY_MS: i64 = 30_000;
-/// Hits with less than this share of the best one's relevance are left out where no number of hits
-/// was asked for, in hundredths.
-pub const SEARCH_TRAILING_PERCENT: f32 = 20.0;
 /// Most tools that a not-found answer suggests.
 pub const NEAREST_TOOLS_MAX: usize = 5;
 /// Most names that a not-found answer lists; the rest is counted.
 pub const AVAILABLE_NAMES_MAX: usize = 20;
 /// How often the store is asked whether somebody settled an approval.
 pub const APPROVAL_POLL_MS: u64 = 2_000;
+/// How often it is looked whether a process that shares the store died and left something open.
+pub const RECOVERY_MS: u64 = 5_000;
 /// How often the store is maintained.
 pub const MAINTENANCE_MS: u64 = 10 * 60 * 1_000;
 /// Most token buckets that are remembered.

@@ -19,6 +19,7 @@ mod execute;
 mod find;
 #[cfg(test)]
 mod fixture;
+mod habit;
 mod here;
 mod missing;
 pub mod passage;
@@ -50,6 +51,7 @@ use buckets::Buckets;
 use cache::Cache;
 use clock::Clock;
 use error::{Error, Result};
+use habit::Searches;
 use snapshot::Snapshot;
 use stock::Terms;
 use supplier::Supplier;
@@ -68,6 +70,7 @@ pub struct Engine {
     settled: Mutex<Option<Mark>>,
     validators: Mutex<Validators>,
     buckets: Buckets,
+    searches: Searches,
     in_flight: Arc<AtomicUsize>,
     store: Store,
     upstream: Arc<dyn Upstream>,
@@ -98,6 +101,7 @@ impl Engine {
             settled: Mutex::new(None),
             validators: Mutex::default(),
             buckets: Buckets::default(),
+            searches: Searches::default(),
             in_flight: Arc::default(),
             store,
             upstream,

@@ -1,4 +1,4 @@
-//! What Toolcrib remembers: audit, idempotency, approvals, tool lists, counters.
+//! What Toolcrib remembers: audit, idempotency, approvals, tool lists, habits, counters.
 //!
 //! [`Store`] is one handle over a database. Everything above [`backend`] is written once, with one
 //! SQL text; [`sqlite`] is the database that needs no setting up. Whatever a method reports as done is
@@ -14,6 +14,7 @@ mod error;
 pub mod idempotency;
 pub mod journal;
 pub mod key;
+mod learned;
 pub mod maintenance;
 pub mod page;
 mod reader;

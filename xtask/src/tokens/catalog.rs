@@ -8,7 +8,7 @@ use anyhow::Result;
 use serde_json::Value;
 use toolcrib_core::catalog::inference::Inference;
 use toolcrib_core::discovery::{listing, search};
-use toolcrib_core::limits::{SEARCH_LIMIT_DEFAULT, SEARCH_TRAILING_PERCENT};
+use toolcrib_core::limits::SEARCH_LIMIT_DEFAULT;
 use toolcrib_core::search::{Filter, Index, ServerTools};
 use toolcrib_core::{Tool, ToolId};
 
@@ -100,9 +100,7 @@ impl Catalog {
             ..Filter::default()
         };
         let found = self.index.search(query, &filter);
-        let least = found.confidence() * SEARCH_TRAILING_PERCENT / 100.0;
-        let hits = found.hits.iter().filter(|hit| hit.relevance >= least);
-        let hits = hits.filter_map(|hit| {
+        let hits = found.close().iter().filter_map(|hit| {
             Some(search::Hit {
                 tool: self.by_id.get(&hit.id)?,
                 relevance: hit.relevance,

@@ -104,6 +104,10 @@ pub const FULL_PAGE_TOOLS: usize = 200;
 pub const LEARNED_HABITS_MAX: usize = 256;
 /// Most principals whose habits are kept.
 pub const LEARNED_PRINCIPALS_MAX: usize = 512;
+/// Most searches that are remembered for the calls which may follow them, of all principals.
+pub const LEARNED_SEARCHES_MAX: usize = 512;
+/// How long after a search a call counts as following it: ten minutes.
+pub const LEARNED_AFTER_MS: i64 = 600_000;
 /// Most words of a query that a habit keeps.
 pub const LEARNED_WORDS_MAX: usize = 24;
 /// After so many seconds without use a habit counts half: 30 days.

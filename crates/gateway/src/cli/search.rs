@@ -8,6 +8,7 @@ use toolcrib_core::Code;
 
 use super::Context;
 use super::counter::{local, refused, with_engine};
+use super::memory::with_store;
 use crate::engine::Engine;
 use crate::engine::answer::{Found, Hit};
 use crate::engine::ask;
@@ -17,12 +18,12 @@ use crate::ui::{Line, Tone};
 /// Search for tools across all servers
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  toolcrib search \"github issue\"\n  toolcrib search \"create\" --server github\n  toolcrib search \"file\" --limit 5"
+    after_help = "Examples:\n  toolcrib search \"github issue\"\n  toolcrib search \"create\" --server github\n  toolcrib search \"file\" --limit 5\n  toolcrib search --forget"
 )]
 pub struct Search {
     /// What is wanted, in plain words
-    #[arg(value_name = "QUERY")]
-    query: String,
+    #[arg(value_name = "QUERY", required_unless_present = "forget")]
+    query: Option<String>,
     /// Only tools of this server
     #[arg(long, value_name = "NAME")]
     server: Option<String>,
@@ -38,13 +39,20 @@ pub struct Search {
     /// Say why each tool was found
     #[arg(long)]
     explain: bool,
+    /// Forget what `search.learn` noted about which tools were run after which searches
+    #[arg(long, conflicts_with_all = ["query", "server", "limit", "pattern", "all", "explain"])]
+    forget: bool,
 }
 
 impl Search {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        if self.forget {
+            return forget(context);
+        }
+        let query = self.query.unwrap_or_default();
         let wish = ask::Search {
-            query: self.query.clone(),
+            query: query.clone(),
             server: self.server.clone(),
             pattern: self.pattern.clone(),
             limit: Some(usize::from(self.limit)),
@@ -57,7 +65,7 @@ impl Search {
                 .await
                 .map_err(refused)?;
             if found.hits.is_empty() {
-                return Err(nothing(&self.query, &found, engine));
+                return Err(nothing(&query, &found, engine));
             }
             if context.ui.is_json() {
                 let results: Vec<Value> = found.hits.iter().map(hit_json).collect();
@@ -68,11 +76,30 @@ impl Search {
                     "pendingServers": found.pending_servers,
                 }));
             } else {
-                show(context, &self.query, &found);
+                show(context, &query, &found);
             }
             Ok(())
         })
     }
+}
+
+fn forget(context: &mut Context) -> Result<(), Failure> {
+    with_store(context, async |context, store| {
+        let callers = store.forget_learned().await?;
+        if context.ui.is_json() {
+            context.ui.json(&json!({ "forgotten": callers }));
+            return Ok(());
+        }
+        let what = match callers {
+            0 => "nothing was learned".to_owned(),
+            1 => "what one caller ran is forgotten".to_owned(),
+            many => format!("what {many} callers ran is forgotten"),
+        };
+        context
+            .ui
+            .line(Line::new().mark(true).text(format_args!(" {what}")));
+        Ok(())
+    })
 }
 
 fn show(context: &mut Context, query: &str, found: &Found) {

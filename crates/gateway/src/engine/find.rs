@@ -4,12 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_core::limits::{
-    SEARCH_ALTERNATIVES, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_TRAILING_PERCENT,
-    SEARCH_WAIT_MS,
+    SEARCH_ALTERNATIVES, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_WAIT_MS,
 };
 use toolcrib_core::pattern::PatternList;
 use toolcrib_core::policy::{Caller, Grant, Principal, Visibility, visible};
-use toolcrib_core::search::{Filter, Hits};
+use toolcrib_core::search::{Filter, Hits, Lifts};
 use toolcrib_core::{Code, ToolId};
 
 use super::Engine;
@@ -68,13 +67,15 @@ impl Engine {
         };
         let view = self.view(server.as_deref(), SEARCH_WAIT).await;
         self.store.count("search", 1, self.clock.now_ms());
-        Ok(search_in(
-            caller,
-            &search,
-            server.as_deref(),
-            &pattern,
-            view,
-        ))
+        let lifts = self.lifts(caller, &search.query).await;
+        let scope = Scope {
+            server: server.as_deref(),
+            pattern: &pattern,
+            lifts: &lifts,
+        };
+        let found = search_in(caller, &search, &scope, view);
+        self.note_search(caller, &search.query, &found.hits);
+        Ok(found)
     }
 
     /// The tools of one server.
@@ -342,13 +343,15 @@ fn turn_to(page: &mut ToolPage, listed: Vec<Arc<Entry>>, listing: &Listing) -> R
     Ok(())
 }
 
-fn search_in(
-    caller: &Caller,
-    search: &Search,
-    server: Option<&str>,
-    pattern: &PatternList,
-    view: View,
-) -> Found {
+/// Among which tools is searched, and what speaks for some of them beforehand.
+struct Scope<'a> {
+    server: Option<&'a str>,
+    pattern: &'a PatternList,
+    lifts: &'a Lifts,
+}
+
+fn search_in(caller: &Caller, search: &Search, scope: &Scope<'_>, view: View) -> Found {
+    let server = scope.server;
     let snapshot = view.snapshot;
     let shows = |entry: &Entry| match visible(caller, &entry.subject()) {
         Visibility::Shown => true,
@@ -356,7 +359,7 @@ fn search_in(
         Visibility::Pending | Visibility::Hidden => false,
     };
     let allow = |id: &ToolId| {
-        pattern.matches(Some(id.server()), id.tool())
+        scope.pattern.matches(Some(id.server()), id.tool())
             && snapshot.entry(id).is_some_and(|entry| shows(entry))
     };
     let limit = search
@@ -367,7 +370,7 @@ fn search_in(
         server,
         allow: Some(&allow),
         limit: Some(limit.max(SEARCH_ALTERNATIVES)),
-        ..Filter::default()
+        lifts: Some(scope.lifts),
     };
     let why = |id: &ToolId| {
         if search.explain {
@@ -381,7 +384,7 @@ fn search_in(
     } else {
         snapshot.index.search(&search.query, &filter)
     };
-    let total = found.total;
+    let (total, mut close) = (found.total, found.close().len());
     let hit = |id: &ToolId, relevance: f32| {
         Some(Hit {
             entry: Arc::clone(snapshot.entry(id)?),
@@ -394,7 +397,9 @@ fn search_in(
         .iter()
         .filter_map(|h| hit(&h.id, h.relevance))
         .collect();
+    let before = hits.len();
     put_named_first(&mut hits, &snapshot, search, server, &allow);
+    close += hits.len() - before;
     let confidence = hits.first().map_or(0.0, |hit| hit.relevance);
     #[expect(
         clippy::cast_possible_truncation,
@@ -402,11 +407,10 @@ fn search_in(
     )]
     let least = snapshot.config.settings.search.min_confidence as f32;
     let alternatives = hits.iter().take(SEARCH_ALTERNATIVES).cloned().collect();
-    let least_relevance = confidence * SEARCH_TRAILING_PERCENT / 100.0;
-    hits.truncate(limit);
-    if search.limit.is_none() {
-        hits.retain(|hit| hit.relevance >= least_relevance);
-    }
+    hits.truncate(match search.limit {
+        Some(_) => limit,
+        None => limit.min(close),
+    });
     Found {
         total: total.max(hits.len()),
         needs_selection: confidence < least,

@@ -6,7 +6,7 @@ use std::time::Duration;
 use futures::StreamExt;
 use tokio::time::MissedTickBehavior;
 use toolcrib_config::load::Config;
-use toolcrib_core::limits::{APPROVAL_POLL_MS, MAINTENANCE_MS};
+use toolcrib_core::limits::{APPROVAL_POLL_MS, MAINTENANCE_MS, RECOVERY_MS};
 use toolcrib_store::audit::retention::Retention;
 
 use super::Engine;
@@ -20,11 +20,37 @@ impl Engine {
     /// without.
     pub fn start(self: &Arc<Self>) {
         self.tasks.spawn(Arc::clone(self).maintain());
+        self.tasks.spawn(Arc::clone(self).recover());
         self.tasks.spawn(Arc::clone(self).watch_settlements());
         self.tasks.spawn(Arc::clone(self).hear_changes());
     }
 
-    /// Records what dead processes left open, forgets what has expired, and keeps the log in bounds.
+    /// Records what processes that share the store and died left open.
+    async fn recover(self: Arc<Self>) {
+        let mut round = tokio::time::interval(Duration::from_millis(RECOVERY_MS));
+        round.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        while self
+            .ending
+            .run_until_cancelled(round.tick())
+            .await
+            .is_some()
+        {
+            match self.store.recover(self.clock.now_ms()).await {
+                Ok(recovered) if recovered.unknown > 0 => {
+                    tracing::warn!(
+                        count = recovered.unknown,
+                        "executions of a process that died were recorded with the outcome unknown"
+                    );
+                }
+                Ok(_) => {}
+                Err(error) => {
+                    tracing::error!(%error, "what dead processes left open cannot be recorded");
+                }
+            }
+        }
+    }
+
+    /// Forgets what has expired and keeps the log in bounds.
     async fn maintain(self: Arc<Self>) {
         let mut round = tokio::time::interval(Duration::from_millis(MAINTENANCE_MS));
         round.set_missed_tick_behavior(MissedTickBehavior::Delay);
@@ -36,12 +62,6 @@ impl Engine {
         {
             let keep = retention(&self.config());
             match self.store.maintain(keep, self.clock.now_ms()).await {
-                Ok(done) if done.recovered.unknown > 0 => {
-                    tracing::warn!(
-                        count = done.recovered.unknown,
-                        "executions of a process that died were recorded with the outcome unknown"
-                    );
-                }
                 Ok(done) => tracing::debug!(?done, "the store was maintained"),
                 Err(error) => tracing::error!(%error, "the store could not be maintained"),
             }

@@ -10,7 +10,10 @@ use crate::StoreError;
 use crate::backend::{Link, Role, Session};
 
 /// The scripts in order; the n-th brings version n-1 to version n. The text is PostgreSQL's too.
-const SCRIPTS: &[&str] = &[include_str!("../../migrations/0001_store.sql")];
+const SCRIPTS: &[&str] = &[
+    include_str!("../../migrations/0001_store.sql"),
+    include_str!("../../migrations/0002_learned.sql"),
+];
 
 /// The page size of every database file that this program makes.
 pub(super) const PAGE_BYTES: u64 = 4096;
@@ -67,7 +70,7 @@ async fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
 }
 
 /// Marks the file. Held against [`APPLICATION_ID`] and the number of scripts by a test.
-const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 1;";
+const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 2;";
 
 async fn inspect(link: &mut SqliteLink, options: &SqliteOptions) -> Result<Found, StoreError> {
     let application = number(link, "PRAGMA application_id").await?;

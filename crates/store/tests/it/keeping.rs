@@ -1,8 +1,9 @@
 //! Keys, tokens, results and counters, and how long they are kept.
 
+use toolcrib_core::ToolId;
 use toolcrib_core::limits::{
-    APPROVAL_HISTORY_MS, IDEMPOTENCY_KEPT_MS, KEY_SCOPES_MAX, RESULT_BYTES_MAX, RESULT_KEPT_MS,
-    RESULTS_PER_PRINCIPAL_MAX, TOKEN_BYTES_MAX,
+    APPROVAL_HISTORY_MS, IDEMPOTENCY_KEPT_MS, KEY_SCOPES_MAX, LEARNED_PRINCIPALS_MAX,
+    RESULT_BYTES_MAX, RESULT_KEPT_MS, RESULTS_PER_PRINCIPAL_MAX, TOKEN_BYTES_MAX,
 };
 use toolcrib_core::policy::ApprovalMode;
 use toolcrib_core::secret::Secret;
@@ -269,5 +270,48 @@ async fn a_purge_keeps_what_a_person_turned_down() {
     let left = store.approvals(None, later).await.unwrap();
     assert_eq!(left.len(), 1);
     assert_eq!(left[0].state, State::Rejected);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn what_was_run_after_a_search_is_kept_per_caller_bounded_and_forgotten_on_request() {
+    let home = Home::new();
+    let store = home.open().await;
+    let tool = ToolId::new("tracker", "create_issue");
+    assert!(store.learned("ann").await.unwrap().is_empty());
+    for query in ["open a ticket", "open a ticket", "file a bug"] {
+        store.learn("ann", query, &tool, NOW).await.unwrap();
+    }
+    store.close().await;
+    let store = home.open().await;
+    let learned = store.learned("ann").await.unwrap();
+    assert_eq!(learned.len(), 2, "the same words count up");
+    let now_s = u64::try_from(NOW / 1_000).unwrap();
+    assert!(
+        !learned
+            .lifts("ann", "please open a ticket", now_s)
+            .is_empty()
+    );
+    assert!(store.learned("ben").await.unwrap().is_empty());
+
+    for n in 0..LEARNED_PRINCIPALS_MAX {
+        let at = NOW + 1 + i64::try_from(n).unwrap();
+        store
+            .learn(&format!("p{n}"), "a query", &tool, at)
+            .await
+            .unwrap();
+    }
+    assert!(
+        store.learned("ann").await.unwrap().is_empty(),
+        "the oldest goes"
+    );
+    home.meddle("UPDATE learned SET habits = 'broken' WHERE principal = 'p1'")
+        .await;
+    assert!(store.learned("p1").await.unwrap().is_empty());
+    store.learn("p1", "a query", &tool, NOW).await.unwrap();
+    assert_eq!(store.learned("p1").await.unwrap().len(), 1);
+    let kept = u64::try_from(LEARNED_PRINCIPALS_MAX).unwrap();
+    assert_eq!(store.forget_learned().await.unwrap(), kept);
+    assert_eq!(store.forget_learned().await.unwrap(), 0);
     store.close().await;
 }

@@ -303,6 +303,8 @@ impl Engine {
         self.store.count("call", 1, attempt.at_ms);
         if code.is_some() {
             self.store.count("call.failed", 1, attempt.at_ms);
+        } else {
+            self.learn_from(&attempt.caller, &entry.tool.id);
         }
         match end.into_result() {
             Ok(result) => {

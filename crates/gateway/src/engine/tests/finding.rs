@@ -7,7 +7,7 @@ use toolcrib_core::policy::{Caller, PolicySettings};
 
 use crate::engine::ask::{CallOptions, Listing, Search};
 use crate::engine::discovery::DiscoveryError;
-use crate::engine::fixture::{Lists, SERVERS, Still, Workshop, keyed, tool, until};
+use crate::engine::fixture::{Lists, SERVERS, Still, Workshop, key, keyed, tool, until};
 use crate::engine::upstream::Health;
 
 fn search(query: &str) -> Search {
@@ -403,4 +403,73 @@ async fn switched_off_means_that_every_question_is_told_so_and_nothing_connects(
         1,
         "the execution is recorded all the same"
     );
+}
+
+#[tokio::test]
+async fn what_was_run_after_a_search_is_lifted_for_its_caller_only_where_that_is_wanted() {
+    for learn in [true, false] {
+        let yaml = format!("{SERVERS}search: {{learn: {learn}}}\n");
+        let shop = Workshop::open(&yaml).await;
+        let caller = shop.local();
+        let look = async |caller: &Caller| {
+            let wish = Search {
+                limit: Some(10),
+                explain: true,
+                ..search("issue")
+            };
+            shop.engine.search_tools(caller, wish).await.unwrap().hits
+        };
+        let plain = look(&caller).await;
+        let second = &plain[1].entry.tool;
+        for n in 0..4 {
+            let (id, title) = (second.id.to_string(), r#"{"title": "x"}"#);
+            shop.run(&id, title, key(&n.to_string())).await.unwrap();
+            look(&caller).await;
+        }
+        shop.engine.tasks.close();
+        shop.engine.tasks.wait().await;
+        let after = look(&caller).await;
+        let found = after.iter().find(|hit| hit.entry.tool.id == second.id);
+        let said = found.unwrap().why.join("; ");
+        assert_eq!(
+            said.contains("you ran it after a like query"),
+            learn,
+            "{said}"
+        );
+        let again = look(&caller).await;
+        let ids = |hits: &[crate::engine::answer::Hit]| -> Vec<(String, f32)> {
+            let told = hits
+                .iter()
+                .map(|hit| (hit.entry.tool.id.to_string(), hit.relevance));
+            told.collect()
+        };
+        assert_eq!(
+            ids(&after),
+            ids(&again),
+            "the same state gives the same answer"
+        );
+        let other = Caller::loopback(&PolicySettings::default());
+        assert_eq!(
+            ids(&look(&other).await),
+            ids(&plain),
+            "{learn}: others see nothing of it"
+        );
+        shop.engine.store().forget_learned().await.unwrap();
+        assert_eq!(ids(&look(&caller).await), ids(&plain), "{learn}: forgotten");
+    }
+}
+
+#[tokio::test]
+async fn disabled_tools_are_found_only_when_asked_for() {
+    let rules = "toolRules: [{pattern: ['delete_*'], enabled: false}]\n";
+    let shop = Workshop::open(&format!("{SERVERS}{rules}")).await;
+    for include_disabled in [false, true] {
+        let wish = Search {
+            include_disabled,
+            ..search("delete repo")
+        };
+        let found = shop.engine.search_tools(&shop.local(), wish).await.unwrap();
+        let mut names = found.hits.iter().map(|hit| hit.entry.tool.id.tool());
+        assert_eq!(names.any(|name| name == "delete_repo"), include_disabled);
+    }
 }
