@@ -20,10 +20,24 @@ pub fn path(config: &Config, surroundings: &Surroundings) -> PathBuf {
     named.unwrap_or_else(|| config.places.data.join(FILE))
 }
 
-/// Opens the store of a configuration and makes it where it is missing.
+/// Opens the store of a configuration and makes it where it is missing. What processes that died left
+/// open gets its record before anyone reads or asks for a key of theirs.
 pub async fn open(config: &Config, surroundings: &Surroundings) -> Result<Store, StoreError> {
     let options = SqliteOptions::new(path(config, surroundings));
-    Store::open_sqlite(options, Uuid::now_v7()).await
+    let store = Store::open_sqlite(options, Uuid::now_v7()).await?;
+    let now_ms = jiff::Timestamp::now().as_millisecond();
+    match store.recover(now_ms).await {
+        Ok(recovered) if recovered.unknown > 0 => {
+            tracing::warn!(
+                count = recovered.unknown,
+                "executions of a process that died were recorded with the outcome unknown"
+            );
+        }
+        Ok(_) => {}
+        // A store that can only be read still answers.
+        Err(error) => tracing::warn!(%error, "what dead processes left open cannot be recorded"),
+    }
+    Ok(store)
 }
 
 impl From<StoreError> for Failure {

@@ -54,12 +54,16 @@ pub(super) struct Labelled {
 pub(super) struct Set {
     pub(super) name: String,
     pub(super) index: Arc<Index>,
+    pub(super) tools: Arc<Tools>,
     pub(super) queries: Vec<Labelled>,
     /// The terms of use keep it out of everything that is trained.
     pub(super) measure_only: bool,
     /// Written by the project itself, and left out of the means over public sets.
     pub(super) own: bool,
 }
+
+/// The tools of a set by their ids.
+pub(super) type Tools = HashMap<ToolId, Arc<Tool>>;
 
 /// Sets whose terms of use, or whose purpose, keep them out of training.
 pub(super) const MEASURE_ONLY: [&str; 6] = [
@@ -118,7 +122,8 @@ impl Set {
         if files.is_empty() || !catalog.is_dir() {
             return Ok(Vec::new());
         }
-        let index = Arc::new(read_servers(catalog)?);
+        let (index, tools) = read_servers(catalog)?;
+        let (index, tools) = (Arc::new(index), Arc::new(tools));
         let known: HashSet<&ToolId> = index.ids().collect();
         let mut sets = Vec::new();
         for path in files {
@@ -142,6 +147,7 @@ impl Set {
             sets.push(Self {
                 name: format!("own-{}", stem.to_string_lossy()),
                 index: Arc::clone(&index),
+                tools: Arc::clone(&tools),
                 queries,
                 measure_only: false,
                 own: true,
@@ -157,7 +163,7 @@ impl Set {
         } else {
             path.join("tools.jsonl")
         };
-        let (index, ids) = read_tools(&tools)?;
+        let (index, tools, ids) = read_tools(&tools)?;
         let mut queries = Vec::new();
         for line in read_lines::<QueryLine>(&path.join("queries.jsonl"))? {
             if only.is_some_and(|only| !only.contains(&line.id)) {
@@ -177,6 +183,7 @@ impl Set {
             measure_only: MEASURE_ONLY.contains(&name.as_str()),
             name,
             index: Arc::new(index),
+            tools: Arc::new(tools),
             queries,
             own: false,
         })
@@ -202,9 +209,9 @@ pub(super) fn read_lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Ve
         .collect()
 }
 
-/// An index of the tools, and the ids they got. Tools of one server that share a name are told
+/// An index of the tools, the tools, and the ids they got. Tools of one server that share a name are told
 /// apart by an invisible mark, which no word holds.
-fn read_tools(path: &Path) -> Result<(Index, HashMap<String, ToolId>)> {
+fn read_tools(path: &Path) -> Result<(Index, Tools, HashMap<String, ToolId>)> {
     let mut ids = HashMap::new();
     let mut servers: BTreeMap<String, (String, String, Vec<Arc<Tool>>)> = BTreeMap::new();
     let mut taken: HashMap<(String, String), usize> = HashMap::new();
@@ -250,11 +257,16 @@ fn read_tools(path: &Path) -> Result<(Index, HashMap<String, ToolId>)> {
             tools,
         },
     ));
-    Ok((index, ids))
+    let tools = by_id(servers.into_values().flat_map(|(_, _, tools)| tools));
+    Ok((index, tools, ids))
 }
 
-/// An index of the tool lists of real servers, one JSON file each.
-fn read_servers(folder: &Path) -> Result<Index> {
+fn by_id(tools: impl Iterator<Item = Arc<Tool>>) -> Tools {
+    tools.map(|tool| (tool.id.clone(), tool)).collect()
+}
+
+/// An index of the tool lists of real servers, one JSON file each, and the tools.
+fn read_servers(folder: &Path) -> Result<(Index, Tools)> {
     let mut files: Vec<_> = fs::read_dir(folder)?
         .filter_map(Result::ok)
         .map(|e| e.path())
@@ -284,12 +296,12 @@ fn read_servers(folder: &Path) -> Result<Index> {
             .collect();
         servers.push((name, about, tools));
     }
-    Ok(Index::build(servers.iter().map(|(name, about, tools)| {
-        ServerTools {
-            name,
-            aliases: &[],
-            about,
-            tools,
-        }
-    })))
+    let index = Index::build(servers.iter().map(|(name, about, tools)| ServerTools {
+        name,
+        aliases: &[],
+        about,
+        tools,
+    }));
+    let tools = by_id(servers.into_iter().flat_map(|(_, _, tools)| tools));
+    Ok((index, tools))
 }

@@ -22,7 +22,7 @@ struct Floors {
     /// Least share of queries that fit no tool and get a selection or nothing.
     #[serde(default)]
     held_back_min: f64,
-    /// Least recall of the hits that are close to the best.
+    /// Least recall of the hits that `search_tools` tells within its budget.
     #[serde(default)]
     delivered_min: f64,
     /// Per set: NDCG@10 and hit@1 on the test half.

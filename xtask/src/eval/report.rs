@@ -52,9 +52,9 @@ impl Report {
         }
     }
 
-    /// Mean over the public sets: recall of ten hits, recall of those that are close to the best,
-    /// and how many these are.
-    pub(super) fn delivered(&self, half: fn(&SetResult) -> &Half) -> [f64; 3] {
+    /// Mean over the public sets: recall of ten hits, recall of those that `search_tools` tells, and how
+    /// many these are; and the median cost of its answers, in tokens at most.
+    pub(super) fn delivered(&self, half: fn(&SetResult) -> &Half) -> [f64; 4] {
         let sets: Vec<&Half> = self.sets.iter().filter(|s| !s.own).map(half).collect();
         let of = |get: fn(&Half) -> f64| {
             sets.iter().map(|h| get(h)).sum::<f64>() / count(sets.len().max(1))
@@ -63,6 +63,7 @@ impl Report {
             of(|h| h.measures.recall_10),
             of(|h| h.delivered[0]),
             of(|h| h.delivered[1]),
+            of(|h| count(h.tokens.get(h.tokens.len() / 2).copied().unwrap_or(0))),
         ]
     }
 
@@ -132,10 +133,10 @@ impl Report {
             ("dev", (|s| &s.dev) as fn(&SetResult) -> &Half),
             ("test", |s| &s.test),
         ] {
-            let [ten, close, hits] = self.delivered(half);
+            let [ten, told, hits, tokens] = self.delivered(half);
             let _ = writeln!(
                 out,
-                "\n{label}: recall of ten hits {ten:.3}; of those close to the best {close:.3} with {hits:.1} hits a query"
+                "\n{label}: recall of ten hits {ten:.3}; of what search_tools tells within its budget {told:.3}, with {hits:.1} hits and at most {tokens:.0} tokens a query"
             );
         }
         let public: Vec<&Half> = self
@@ -150,7 +151,7 @@ impl Report {
             };
             let _ = writeln!(
                 out,
-                "dev, at most {distance} behind: recall {:.3} with {:.1} hits a query",
+                "dev, told of those at most {distance} behind: recall {:.3} with {:.1} hits a query",
                 of(0),
                 of(1)
             );

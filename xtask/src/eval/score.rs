@@ -2,8 +2,11 @@
 
 use std::time::Instant;
 
+use serde_json::Value;
 use toolcrib_core::ToolId;
+use toolcrib_core::discovery::search;
 use toolcrib_core::search::{Filter, Hit};
+use toolcrib_core::tokens::at_most;
 
 use super::data::{Labelled, Set};
 use super::metrics::{Measures, count, mean, measure};
@@ -20,8 +23,10 @@ pub(super) struct Half {
     /// Queries that fit a tool.
     pub(super) answerable: usize,
     pub(super) measures: Measures,
-    /// What stays when hits far behind the best are left out: recall, and hits per query.
+    /// What `search_tools` tells without a limit, within its budget: recall, and hits per query.
     pub(super) delivered: [f64; 2],
+    /// What its answers cost at most, in tokens, in order.
+    pub(super) tokens: Vec<usize>,
     /// The same for each of [`DISTANCES`].
     pub(super) within: [[f64; 2]; DISTANCES.len()],
     /// Stated confidence of the first hit, and whether it was right.
@@ -102,14 +107,17 @@ fn score_half<'a>(
         half.missed += usize::from(missed);
         half.refused += usize::from(missed && found.needs_selection(MIN_CONFIDENCE));
         half.stated.push((confidence, one.hit_1 > 0.5));
-        let deliver = |sums: &mut [f64; 2], close: &[Hit]| {
-            let right = close.iter().filter(|hit| is_right(hit)).count();
+        let deliver = |sums: &mut [f64; 2], hits: &[ToolId]| {
+            let right = hits.iter().filter(|id| query.gold.contains(id)).count();
             sums[0] += count(right) / count(query.gold.len());
-            sums[1] += count(close.len());
+            sums[1] += count(hits.len());
         };
-        deliver(&mut half.delivered, found.close());
+        let (ids, tokens) = told(set, found.close(), found.total);
+        deliver(&mut half.delivered, &ids);
+        half.tokens.push(tokens);
         for (sums, distance) in half.within.iter_mut().zip(DISTANCES) {
-            deliver(sums, found.close_within(distance));
+            let close = found.close_within(distance);
+            deliver(sums, &told(set, close, found.total).0);
         }
         measures.push(one);
     }
@@ -117,5 +125,26 @@ fn score_half<'a>(
     half.delivered = half.delivered.map(share);
     half.within = half.within.map(|sums| sums.map(share));
     half.measures = mean(&measures);
+    half.tokens.sort_unstable();
     half
+}
+
+/// The hits in the answer of `search_tools`, as its builder writes it, and what that costs at most.
+fn told(set: &Set, hits: &[Hit], total: usize) -> (Vec<ToolId>, usize) {
+    let hits = hits.iter().filter_map(|hit| {
+        Some(search::Hit {
+            tool: set.tools.get(&hit.id)?,
+            relevance: hit.relevance,
+        })
+    });
+    let text = search::answer(&search::Found {
+        hits: hits.collect(),
+        total,
+        ..search::Found::default()
+    });
+    let read: Value = serde_json::from_str(&text).unwrap_or_default();
+    let rows = read["results"].as_array().into_iter().flatten();
+    let ids =
+        rows.filter_map(|row| Some(ToolId::new(row["server"].as_str()?, row["tool"].as_str()?)));
+    (ids.collect(), at_most(&text))
 }

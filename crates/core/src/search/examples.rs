@@ -357,3 +357,81 @@ fn what_was_run_after_a_like_search_comes_up_the_next_time() {
     let found = index.search("issue", &other);
     assert!(found.hits.iter().all(|h| h.id.server() == "files"));
 }
+
+fn ids(found: &Hits) -> Vec<String> {
+    found.hits.iter().map(|hit| hit.id.to_string()).collect()
+}
+
+#[test]
+fn case_and_spaces_change_nothing() {
+    let index = workshop();
+    let plain = index.search("open a new issue", &Filter::default());
+    assert!(!plain.hits.is_empty());
+    for query in ["OPEN a New Issue", "  open\ta \n new   issue "] {
+        assert_eq!(index.search(query, &Filter::default()), plain, "{query}");
+    }
+}
+
+#[test]
+fn evidence_counts_in_the_documented_order() {
+    let tool = |name: &str, text: &str, tags: &[&str]| {
+        let mut tool = Tool::new(ToolId::new("books", name), text, json!({}));
+        tool.tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        Arc::new(tool)
+    };
+    let tools = [
+        tool("sweep", "Tidies up", &["ledger"]),
+        tool("tidy", "Tidies up a page of the ledger archive", &[]),
+        tool("restore_ledger_archive", "Brings back", &[]),
+        tool("ledger_archive", "Puts away", &[]),
+        tool("unrelated", "Does another thing", &[]),
+    ];
+    let index = Index::build([ServerTools {
+        name: "books",
+        aliases: &[],
+        about: "",
+        tools: &tools,
+    }]);
+    let found = index.search("ledger archive", &Filter::default());
+    let expected = ["ledger_archive", "restore_ledger_archive", "tidy", "sweep"];
+    assert_eq!(ids(&found), expected.map(|name| format!("books:{name}")));
+    assert!((found.hits[0].relevance - 1.0).abs() < f32::EPSILON);
+}
+
+#[test]
+fn relevance_falls_from_hit_to_hit_and_is_a_share() {
+    let index = workshop();
+    for query in [
+        "create issue",
+        "repository",
+        "read a file and send it by mail",
+        "weather",
+        "x",
+        "remove everything from disk for ever and ever",
+    ] {
+        let found = index.search(query, &Filter::default());
+        let shares: Vec<f32> = found.hits.iter().map(|hit| hit.relevance).collect();
+        assert!(
+            shares.iter().all(|s| (0.0..=1.0).contains(s)),
+            "{query}: {shares:?}"
+        );
+        assert!(shares.is_sorted_by(|a, b| a >= b), "{query}: {shares:?}");
+    }
+}
+
+#[test]
+fn ten_hits_are_given_unless_another_number_is_asked_for_and_they_are_the_best() {
+    let tools: Vec<(String, String)> = (0..30)
+        .map(|n| (format!("task_{n}"), "Handles a parcel ".repeat(n % 7 + 1)))
+        .collect();
+    let tools: Vec<(&str, &str)> = tools.iter().map(|(a, b)| (&**a, &**b)).collect();
+    let index = Index::from_parts([server("post", &tools)]);
+    let all = Filter {
+        limit: Some(30),
+        ..Filter::default()
+    };
+    let all = ids(&index.search("parcel", &all));
+    assert_eq!(all.len(), 30);
+    let usual = index.search("parcel", &Filter::default());
+    assert_eq!((ids(&usual), usual.total), (all[..10].to_vec(), 30));
+}

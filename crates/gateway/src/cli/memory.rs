@@ -3,7 +3,7 @@
 
 use toolcrib_store::Store;
 
-use super::{Context, now_ms, running};
+use super::{Context, running};
 use crate::failure::Failure;
 use crate::storage;
 
@@ -15,10 +15,6 @@ pub(super) fn with_store<T>(
     let config = context.loader().config()?;
     running::runtime()?.block_on(async {
         let store = storage::open(&config, &context.surroundings).await?;
-        // What a process that died left open gets its record before anyone reads.
-        if let Err(error) = store.recover(now_ms()).await {
-            tracing::warn!(%error, "what dead processes left open cannot be recorded");
-        }
         let outcome = work(context, &store).await;
         store.close().await;
         outcome

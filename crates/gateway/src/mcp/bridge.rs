@@ -6,13 +6,18 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolcrib_core::rpc::Fault;
+use toolcrib_core::Code;
+use toolcrib_core::rpc::{self, Fault};
 
+use super::discovery::input::{Bad, options_at};
 use super::fields::{Fields, raw};
 use super::surface::Context;
-use crate::engine::ask::Execution;
+use crate::engine::ask::{CallOptions, Execution};
 use crate::engine::error::Error;
 use crate::engine::upstream::Client;
+
+/// Where options travel in `_meta` of a call that is named after its tool.
+pub const OPTIONS: &str = "toolcrib/options";
 
 /// The client of a request, as the engine and servers see it.
 #[derive(Clone, Debug)]
@@ -77,6 +82,30 @@ pub fn execution(
             .map(|token| raw(&json!({ "progressToken": token }))),
         ..Execution::new(server, tool, arguments)
     }
+}
+
+/// What is asked for beside the arguments of a call that is named after its tool; or the answer that
+/// says what is wrong with it.
+pub fn options_in(
+    meta: Option<&RawValue>,
+    context: &Context,
+) -> Result<CallOptions, Result<Box<RawValue>, Fault>> {
+    const NAME: &str = "_meta.toolcrib/options";
+    let meta = meta.and_then(Fields::of).unwrap_or_default();
+    match meta.get(OPTIONS) {
+        None => Ok(CallOptions::default()),
+        Some(given) => options_at(given, NAME).map_err(|bad| refused_options(bad, context)),
+    }
+}
+
+fn refused_options(bad: Bad, context: &Context) -> Result<Box<RawValue>, Fault> {
+    if context.revision.tells_bad_arguments_in_results() {
+        return Ok(failure(&Error::new(Code::ValidationError, bad.message)));
+    }
+    Err(Fault {
+        data: Some(raw(&json!({ "field": bad.field }))),
+        ..Fault::new(rpc::INVALID_PARAMS, bad.message)
+    })
 }
 
 /// A failure of a call as a result that a model can read and act on.

@@ -1,6 +1,9 @@
 //! JSON objects whose values stay the text they came as.
 
+use std::fmt;
+
 use indexmap::IndexMap;
+use serde::de::{Deserializer, MapAccess, Visitor};
 use serde::{Deserialize, Serialize};
 use serde_json::value::{RawValue, to_raw_value};
 
@@ -13,6 +16,19 @@ impl Fields {
     /// The fields of a value; `None` where it is no object.
     pub fn of(value: &RawValue) -> Option<Self> {
         serde_json::from_str(value.get()).ok()
+    }
+
+    /// The fields of a value in which no name may occur twice: who reads the first of two and who reads
+    /// the last would see different requests.
+    pub fn distinct(value: &RawValue) -> Result<Self, Indistinct> {
+        let Pairs(pairs) = serde_json::from_str(value.get()).map_err(|_| Indistinct::NoObject)?;
+        let mut fields = IndexMap::with_capacity(pairs.len());
+        for (name, value) in pairs {
+            if fields.insert(name.clone(), value).is_some() {
+                return Err(Indistinct::Twice(name));
+            }
+        }
+        Ok(Self(fields))
     }
 
     /// The text of a field.
@@ -51,6 +67,40 @@ impl Fields {
     }
 }
 
+/// Why a value has no distinct fields.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Indistinct {
+    /// It is no object.
+    NoObject,
+    /// This name occurs twice.
+    Twice(String),
+}
+
+/// The fields of an object as they are written, one after the other.
+struct Pairs(Vec<(String, Box<RawValue>)>);
+
+impl<'de> Deserialize<'de> for Pairs {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Reader;
+        impl<'de> Visitor<'de> for Reader {
+            type Value = Pairs;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("an object")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Pairs, A::Error> {
+                let mut pairs = Vec::new();
+                while let Some(pair) = map.next_entry()? {
+                    pairs.push(pair);
+                }
+                Ok(Pairs(pairs))
+            }
+        }
+        deserializer.deserialize_map(Reader)
+    }
+}
+
 /// The text of a value.
 pub fn raw(value: &(impl Serialize + ?Sized)) -> Box<RawValue> {
     // Only maps whose keys are no strings and failing `Serialize` implementations end in an error.
@@ -80,6 +130,21 @@ mod tests {
             fields.iter().map(|(name, _)| name).collect::<Vec<_>>(),
             ["z", "m", "n"]
         );
+    }
+
+    #[test]
+    fn a_name_that_occurs_twice_is_told() {
+        let distinct = |text: &str| {
+            let value: Box<RawValue> = serde_json::from_str(text).unwrap();
+            Fields::distinct(&value).map(|fields| fields.raw().get().to_owned())
+        };
+        assert_eq!(distinct(r#"{"a":1e400}"#).as_deref(), Ok(r#"{"a":1e400}"#));
+        for text in [r#"{"a":1,"a":1}"#, r#"{"a":1,"\u0061":2}"#] {
+            assert_eq!(distinct(text), Err(Indistinct::Twice("a".into())), "{text}");
+        }
+        for text in ["[]", "null", r#"{"\ud800":1}"#] {
+            assert_eq!(distinct(text), Err(Indistinct::NoObject), "{text}");
+        }
     }
 
     #[test]

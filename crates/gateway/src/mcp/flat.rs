@@ -14,7 +14,7 @@ use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault};
 use toolcrib_core::{Code, ToolId};
 
-use super::bridge::{Bridge, execution, failure};
+use super::bridge::{Bridge, OPTIONS, execution, failure, options_in};
 use super::fields::{Fields, raw};
 use super::listen::MISSED;
 use super::meta::LOG_LEVEL;
@@ -115,8 +115,13 @@ impl Flat {
             responses: owned("inputResponses"),
             state: owned("requestState"),
         });
+        let options = match options_in(fields.get("_meta"), context) {
+            Ok(options) => options,
+            Err(answer) => return answer,
+        };
         let call = Execution {
             meta: meta(&fields, context),
+            options,
             round,
             whole: true,
             ..execution(&server.name, &name, fields.get("arguments"), context)
@@ -211,6 +216,8 @@ fn meta(fields: &Fields, context: &Context) -> Option<Box<RawValue>> {
         return None;
     }
     let mut meta = given.unwrap_or_default();
+    // These are for this process.
+    meta.remove(OPTIONS);
     if let Some(level) = level {
         meta.set(LOG_LEVEL, level);
     }

@@ -6,11 +6,12 @@ use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Map, json};
 use tokio::sync::broadcast;
+use toolcrib_core::Code;
 use toolcrib_core::limits::FULL_PAGE_TOOLS;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault};
 
-use super::bridge::{execution, failure};
+use super::bridge::{execution, failure, options_in};
 use super::fields::{Fields, raw};
 use super::service::{Outcome, not_offered};
 use super::surface::{Change, Context, Description, Surface};
@@ -84,26 +85,40 @@ impl Full {
         let wanted = params
             .text("name")
             .ok_or_else(|| Fault::new(rpc::INVALID_PARAMS, "`name` must be the name of a tool"))?;
-        let tools = self.tools(&context.caller).await;
-        let found = tools
-            .iter()
-            .find(|entry| name(entry.tool.id.server(), entry.tool.id.tool()) == wanted);
-        let Some(entry) = found else {
-            let why = format!("there is no tool `{wanted}`; `tools/list` gives those there are");
-            return Err(Fault::new(rpc::INVALID_PARAMS, why));
+        let options = match options_in(params.get("_meta"), context) {
+            Ok(options) => options,
+            Err(answer) => return answer,
         };
-        let id = &entry.tool.id;
+        let (server, tool) = self.named(&wanted, &context.caller).await;
         let call = Execution {
             whole: true,
-            ..execution(id.server(), id.tool(), params.get("arguments"), context)
+            options,
+            ..execution(&server, &tool, params.get("arguments"), context)
         };
         match self.engine.execute(&context.caller, call).await {
             Ok(reply) => match reply.outcome {
                 Came::Answered(answered) => Ok(answered.result),
                 Came::Rehearsed(_) => Ok(raw(&json!({ "content": [] }))),
             },
+            Err(error) if matches!(error.code, Code::ToolNotFound | Code::ServerNotFound) => {
+                let why =
+                    format!("there is no tool `{wanted}`; `tools/list` gives those there are");
+                Err(Fault::new(rpc::INVALID_PARAMS, why))
+            }
             Err(error) => Ok(failure(&error)),
         }
+    }
+
+    /// The server and the tool that a name means. One that is not listed is taken apart, so that asking
+    /// for it is decided and recorded like any other call.
+    async fn named(&self, wanted: &str, caller: &Caller) -> (String, String) {
+        let tools = self.tools(caller).await;
+        let mut ids = tools.iter().map(|entry| &entry.tool.id);
+        if let Some(id) = ids.find(|id| name(id.server(), id.tool()) == wanted) {
+            return (id.server().to_owned(), id.tool().to_owned());
+        }
+        let (server, tool) = wanted.split_once("__").unwrap_or(("", wanted));
+        (server.to_owned(), tool.to_owned())
     }
 }
 

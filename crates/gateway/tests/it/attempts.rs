@@ -8,7 +8,7 @@ use crate::stage::{effects, execute, reader, records, staged, tool};
 
 /// A home with strict rules: one tool that has an effect, one that is switched off, and some whose
 /// schemas are traps.
-fn fortress() -> Home {
+pub(crate) fn fortress() -> Home {
     let key = json!({"key": {"type": "string"}, "count": {"type": "integer"}});
     let mut tools = vec![reader("effect", &key), tool("drop_table", &key)];
     tools.extend(traps());
@@ -20,7 +20,7 @@ fn fortress() -> Home {
 }
 
 /// Tools whose schemas would cost more than they may.
-fn traps() -> Vec<Value> {
+pub(crate) fn traps() -> Vec<Value> {
     let trap = |name: &str, schema: Value| {
         let mut trap = reader(name, &json!({}));
         trap["inputSchema"] = schema;

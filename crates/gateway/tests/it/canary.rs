@@ -9,6 +9,7 @@ use toolcrib_testkit::remote::{Remote, Settings};
 
 use crate::home::{Home, Said};
 use crate::stage::{hostile, reader, staged, tool};
+use crate::web::Web;
 
 /// In the environment of a server, under a name that says nothing.
 const ENV: &str = "canary-env-52c1f0";
@@ -244,4 +245,104 @@ fn a_running_process_says_nothing_of_them_either() {
     server.signal(Signal::TERM);
     assert!(server.ends().success());
     clean("the log of serve", &server.rest().join("\n"));
+}
+
+/// Calls of the five tools, each of which goes wrong in its own way or tells about servers.
+fn telling() -> Vec<(&'static str, Value)> {
+    let given = json!({"password": NAMED, "note": LOOK});
+    let wrong = json!({"password": NAMED, "note": LOOK, "count": LOOK});
+    let execute = |server: &str, tool: &str, arguments: &Value| {
+        (
+            "execute_tool",
+            json!({"server": server, "tool": tool, "arguments": arguments}),
+        )
+    };
+    vec![
+        ("list_mcp_servers", json!({})),
+        ("search_tools", json!({"query": "tell leak"})),
+        ("search_tools", json!({"query": "tell", "pattern": "/(/"})),
+        ("list_tools", json!({"server": "stage"})),
+        ("list_tools", json!({"server": "broken"})),
+        ("list_tools", json!({"server": "remote"})),
+        (
+            "get_tool_details",
+            json!({"server": "stage", "tool": "tell", "full": true}),
+        ),
+        execute("stage", "leak", &json!({"name": "SHELF"})),
+        execute("stage", "leak", &json!({"name": "GREETING"})),
+        execute("stage", "refuse", &given),
+        execute("stage", "die", &given),
+        execute("stage", "delete_all", &given),
+        execute("stage", "echo", &wrong),
+        execute("stage", "gone", &given),
+        execute("broken", "x", &given),
+        execute("remote", "x", &given),
+        (
+            "execute_tool",
+            json!({"server": "stage", "tool": "echo", "arguments": given, "options": LOOK}),
+        ),
+    ]
+}
+
+#[test]
+fn no_secret_gets_out_over_http_or_into_metrics() {
+    let cage = Cage::new("");
+    let made = cage.run(&["keys", "create", "visitor", "--scope", "*", "--json"]);
+    let key = made.json()["secret"].as_str().unwrap().to_owned();
+    let mut command = cage.home.command(&["serve", "-vv"]);
+    command.env("OUTSIDE", OUTSIDE).env("LOOSE", LOOSE);
+    let mut web = Web::over(crate::home::Server::start(command));
+    for bearer in [None, Some(&key)] {
+        if let Some(key) = bearer {
+            web.bear(key);
+        }
+        clean("tools/list", &web.request("tools/list", "{}").to_string());
+        for (name, arguments) in telling() {
+            let params = json!({"name": name, "arguments": arguments}).to_string();
+            let answer = web.request("tools/call", &params).to_string();
+            clean(&format!("the answer to {params}"), &answer);
+        }
+        for path in [
+            "/metrics",
+            "/healthz",
+            "/readyz",
+            "/.well-known/oauth-protected-resource",
+            &format!("/nothing/{PLAIN}?token={NAMED}"),
+        ] {
+            let answer = web.get(path);
+            clean(path, &format!("{:?} {}", answer.headers, answer.body));
+            if path == "/metrics" {
+                assert!(
+                    answer.body.contains("toolcrib_http_requests_total"),
+                    "{}",
+                    answer.body
+                );
+            }
+        }
+        for body in [
+            format!("{{{NAMED}"),
+            format!(
+                r#"{{"jsonrpc": "1.0", "id": 1, "method": "x", "params": {{"password": "{NAMED}"}}}}"#
+            ),
+        ] {
+            let answer = web.post("/mcp", body);
+            clean("the answer to what is no request", &answer.body);
+        }
+    }
+    web.bear(BEARER);
+    let refused = web.post("/mcp", "{}".to_owned());
+    assert_eq!(refused.status, 401);
+    clean(
+        "a refusal",
+        &format!("{:?} {}", refused.headers, refused.body),
+    );
+    let mut server = web.into_server();
+    server.signal(Signal::TERM);
+    assert!(server.ends().success());
+    let log = server.rest().join("\n");
+    clean("the log of serve", &log);
+    assert!(!log.contains(&key), "the key is in the log");
+    let mut searched = 0;
+    search(&cage.home.path(".local"), &mut searched);
+    assert!(searched > 0, "the store was searched");
 }

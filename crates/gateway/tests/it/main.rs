@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod adapter;
+mod agent;
 mod attempts;
 mod canary;
 mod children;
@@ -10,10 +11,12 @@ mod config;
 mod counter;
 mod demo;
 mod door;
+mod doors;
 mod export;
 mod frame;
 mod home;
 mod import;
+mod kill;
 mod login;
 mod memory;
 mod modes;
@@ -25,3 +28,4 @@ mod rules;
 mod serve;
 mod stage;
 mod trust;
+mod web;

@@ -2,10 +2,15 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use toolcrib_core::canon::{StrictError, parse_strict};
 use toolcrib_core::limits::{CALL_TIMEOUT_MS_ASKED_MAX, SEARCH_LIMIT_MAX};
 use toolcrib_core::nearest::nearest;
 
 use crate::engine::ask::CallOptions;
+use crate::mcp::fields::{Fields, Indistinct};
+
+/// The field whose text goes on as it was written: what is in it is the tool's concern.
+const UNREAD: &str = "arguments";
 
 /// A parameter that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -35,26 +40,33 @@ pub struct Input {
 }
 
 impl Input {
-    /// Reads `arguments` of a call; absent means empty. Only the `known` names may occur.
+    /// Reads `arguments` of a call; absent means empty. Only the `known` names may occur, each once.
+    /// The arguments of the tool that is to be run are not read.
     pub fn read(arguments: Option<&RawValue>, known: &[&str]) -> Result<Self, Bad> {
-        let value = match arguments {
-            None => Value::Object(Map::new()),
-            Some(raw) => serde_json::from_str(raw.get())
-                .map_err(|_| Bad::new("arguments", "cannot be read"))?,
+        let written = match arguments.filter(|given| given.get() != "null") {
+            None => Fields::default(),
+            Some(given) => Fields::distinct(given).map_err(|problem| match problem {
+                Indistinct::NoObject => Bad::new("arguments", "must be an object"),
+                Indistinct::Twice(name) => Bad::new(&shown(&name), "is given twice; keep one"),
+            })?,
         };
-        Self::of(value, "", known)
+        let mut fields = Map::new();
+        for (name, text) in written.iter() {
+            let value = if name == UNREAD && known.contains(&UNREAD) {
+                Value::Null
+            } else {
+                parse_strict(text.get()).map_err(|error| unusable(&shown(name), &error))?
+            };
+            fields.insert(name.to_owned(), value);
+        }
+        Self::of(Value::Object(fields), "", known)
     }
 
     fn of(value: Value, inside: &'static str, known: &[&str]) -> Result<Self, Bad> {
-        let name = if inside.is_empty() {
-            "arguments"
-        } else {
-            inside
-        };
         let fields = match value {
             Value::Object(fields) => fields,
             Value::Null => Map::new(),
-            _ => return Err(Bad::new(name, "must be an object")),
+            _ => return Err(Bad::new(inside, "must be an object")),
         };
         let input = Self { fields, inside };
         if let Some(name) = input.fields.keys().find(|n| !known.contains(&n.as_str())) {
@@ -64,8 +76,7 @@ impl Input {
                 None if known.is_empty() => "is not known; there are no parameters".to_owned(),
                 None => format!("is not known; known are {}", known.join(", ")),
             };
-            let shown: String = name.chars().take(64).collect();
-            let mut bad = Bad::new(&input.path(&shown), &problem);
+            let mut bad = Bad::new(&input.path(&shown(name)), &problem);
             bad.message = bad.message.replace("?.", "?");
             return Err(bad);
         }
@@ -141,29 +152,46 @@ impl Input {
 
     /// What may be asked for beside the arguments of an execution.
     pub fn options(&self) -> Result<CallOptions, Bad> {
-        const KNOWN: [&str; 7] = [
-            "idempotency_key",
-            "confirmed",
-            "challenge",
-            "dry_run",
-            "timeout",
-            "select",
-            "page",
-        ];
-        let Some(value) = self.given("options") else {
-            return Ok(CallOptions::default());
-        };
-        let options = Self::of(value.clone(), "options", &KNOWN)?;
-        Ok(CallOptions {
-            idempotency_key: options.text("idempotency_key")?,
-            confirmed: options.flag("confirmed")?,
-            challenge: options.text("challenge")?,
-            dry_run: options.flag("dry_run")?,
-            timeout_ms: options.number("timeout", CALL_TIMEOUT_MS_ASKED_MAX)?,
-            select: options.text("select")?,
-            page: options.text("page")?,
-        })
+        let given = self.given("options").cloned();
+        options(given.unwrap_or_default(), "options")
     }
+}
+
+/// Reads options that stand somewhere else under another name.
+pub fn options_at(text: &RawValue, name: &'static str) -> Result<CallOptions, Bad> {
+    let value = parse_strict(text.get()).map_err(|error| unusable(name, &error))?;
+    options(value, name)
+}
+
+fn options(value: Value, name: &'static str) -> Result<CallOptions, Bad> {
+    const KNOWN: [&str; 7] = [
+        "idempotency_key",
+        "confirmed",
+        "challenge",
+        "dry_run",
+        "timeout",
+        "select",
+        "page",
+    ];
+    let options = Input::of(value, name, &KNOWN)?;
+    Ok(CallOptions {
+        idempotency_key: options.text("idempotency_key")?,
+        confirmed: options.flag("confirmed")?,
+        challenge: options.text("challenge")?,
+        dry_run: options.flag("dry_run")?,
+        timeout_ms: options.number("timeout", CALL_TIMEOUT_MS_ASKED_MAX)?,
+        select: options.text("select")?,
+        page: options.text("page")?,
+    })
+}
+
+fn unusable(name: &str, error: &StrictError) -> Bad {
+    Bad::new(name, &format!("cannot be used: {error}"))
+}
+
+/// As much of a name as a sentence bears.
+fn shown(name: &str) -> String {
+    name.chars().take(64).collect()
 }
 
 #[cfg(test)]
@@ -249,9 +277,14 @@ mod tests {
 
     #[test]
     fn options_are_read_and_named_inside_their_object() {
-        let given = json!({"options": {"idempotency_key": "k", "confirmed": true, "dry_run": true,
-            "timeout": 1000, "select": ".a", "page": "h.1"}});
-        let options = input(&given, &["options"]).unwrap().options().unwrap();
+        let given = json!({"idempotency_key": "k", "confirmed": true, "dry_run": true,
+            "timeout": 1000, "select": ".a", "page": "h.1"});
+        let read = |given: Value| {
+            input(&json!({"options": given}), &["options"])
+                .unwrap()
+                .options()
+        };
+        let options = read(given).unwrap();
         assert_eq!(options.idempotency_key.as_deref(), Some("k"));
         assert!(options.confirmed && options.dry_run);
         assert_eq!(
@@ -262,11 +295,6 @@ mod tests {
             ),
             (Some(1_000), Some(".a"), Some("h.1"))
         );
-        let read = |options: Value| {
-            input(&json!({"options": options}), &["options"])
-                .unwrap()
-                .options()
-        };
         refused(
             read(json!({"confirm": true})),
             "options.confirm",
@@ -278,5 +306,37 @@ mod tests {
             "`options.confirmed` must be true or false.",
         );
         refused(read(json!("x")), "options", "`options` must be an object.");
+    }
+
+    #[test]
+    fn nothing_is_given_twice_and_what_is_for_the_tool_is_not_read() {
+        let read = |text: &str| {
+            let given: Box<RawValue> = serde_json::from_str(text).unwrap();
+            Input::read(Some(&given), &["server", "arguments", "query"]).map(drop)
+        };
+        assert_eq!(
+            read(r#"{"server": "a", "arguments": {"n": 1e400}}"#),
+            Ok(())
+        );
+        refused(
+            read(r#"{"server": "a", "server": "b"}"#),
+            "server",
+            "`server` is given twice; keep one.",
+        );
+        refused(
+            read(r#"{"arguments": {}, "arguments": {"a": 1}}"#),
+            "arguments",
+            "`arguments` is given twice; keep one.",
+        );
+        let bad = read(r#"{"query": 1e400}"#).unwrap_err();
+        assert_eq!(bad.field, "query");
+        let bad = read(r#"{"query": {"a": 1, "a": 2}}"#).unwrap_err();
+        assert!(bad.message.contains("`a` appears twice"), "{bad}");
+        let elsewhere = raw(&json!({"confirmed": 1}));
+        refused(
+            options_at(&elsewhere, "_meta.x"),
+            "_meta.x.confirmed",
+            "`_meta.x.confirmed` must be true or false.",
+        );
     }
 }
