@@ -473,6 +473,10 @@ pub const SERVER_EVENTS_MAX: usize = 256;
 pub const CONNECTIONS_CLOSE_MS: u64 = 5_000;
 /// The longest wait that a rate limit names.
 pub const RATE_WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
+/// Characters of a message, and of a name in it, that a refused caller is told; both may be the caller's own.
+pub const TOLD_TEXT_CHARS_MAX: usize = 1_000;
+/// Characters of a name that a refused caller is told beside the message.
+pub const TOLD_NAME_CHARS_MAX: usize = 256;
 /// Most characters of what an upstream says about a failure that a caller sees.
 pub const FAULT_TEXT_CHARS_MAX: usize = 500;
 /// Deepest nesting of parameters that is outlined.

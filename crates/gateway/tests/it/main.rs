@@ -13,6 +13,7 @@ mod demo;
 mod door;
 mod doors;
 mod export;
+mod five;
 mod frame;
 mod home;
 mod import;

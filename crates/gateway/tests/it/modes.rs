@@ -297,6 +297,23 @@ fn full_mode_lists_and_runs_every_tool_under_a_legal_name() {
 }
 
 #[test]
+fn full_mode_lists_the_tools_of_an_adapter() {
+    let home = Home::new();
+    home.write(
+        "work/shop.yaml",
+        "openapi: 3.0.0\ninfo: {title: Shop}\nservers: [{url: 'http://127.0.0.1:9'}]\npaths:\n  /orders:\n    get: {operationId: listOrders}\n    post: {operationId: createOrder}\n",
+    );
+    let added = home.run(&["adapter", "add", "shop.yaml"]);
+    assert_eq!(added.code, Some(0), "{}", added.err);
+    let mut client = Client::start(&home, Some("full"));
+    client.hello(&json!({}));
+    let mut names = client.names();
+    names.sort();
+    assert_eq!(names, ["shop__create-order", "shop__list-orders"]);
+    client.end();
+}
+
+#[test]
 fn switched_off_the_five_tools_stay_and_say_so() {
     let home = Home::new();
     home.configure(&format!("{}enabled: false\n", notes(&["one"])));

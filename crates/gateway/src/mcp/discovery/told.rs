@@ -1,9 +1,13 @@
 //! Outcomes as results that a model can read and act on.
 
+use std::borrow::Cow;
+
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use toolcrib_core::Code;
 use toolcrib_core::content::Content;
+use toolcrib_core::discovery::prose::shorten;
+use toolcrib_core::limits::{TOLD_NAME_CHARS_MAX, TOLD_TEXT_CHARS_MAX};
 use toolcrib_core::schema::signature;
 
 use super::input::Bad;
@@ -24,9 +28,18 @@ fn failed(error: &Value, blocks: Vec<Value>) -> Box<RawValue> {
     raw(&json!({"content": content, "isError": true}))
 }
 
+/// As much of a text as a caller needs to see; a name that it made up itself can be of any length.
+fn cut(text: &str, chars: usize) -> Cow<'_, str> {
+    shorten(text, chars).0
+}
+
 /// Wrong parameters of one of the five tools.
 pub(super) fn bad(bad: &Bad) -> Box<RawValue> {
-    let error = json!({"code": Code::ValidationError, "message": bad.message, "field": bad.field});
+    let error = json!({
+        "code": Code::ValidationError,
+        "message": cut(&bad.message, TOLD_TEXT_CHARS_MAX),
+        "field": cut(&bad.field, TOLD_NAME_CHARS_MAX),
+    });
     failed(&error, Vec::new())
 }
 
@@ -45,9 +58,11 @@ pub(super) fn failure(error: &Error) -> Box<RawValue> {
     };
     let more = &error.more;
     tell("code", json!(error.code));
-    tell("message", json!(error.message));
-    tell("server", json!(error.server));
-    tell("tool", json!(error.tool));
+    tell("message", json!(cut(&error.message, TOLD_TEXT_CHARS_MAX)));
+    let name =
+        |name: &Option<String>| json!(name.as_deref().map(|name| cut(name, TOLD_NAME_CHARS_MAX)));
+    tell("server", name(&error.server));
+    tell("tool", name(&error.tool));
     tell("suggestion", json!(error.suggestion));
     let nearest = more.nearest.iter().map(|entry| {
         let id = &entry.tool.id;
