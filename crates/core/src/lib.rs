@@ -8,6 +8,7 @@ pub mod catalog;
 pub mod content;
 pub mod discovery;
 pub mod error;
+pub mod gateway;
 pub mod limits;
 pub mod nearest;
 pub mod pages;

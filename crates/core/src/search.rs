@@ -21,7 +21,7 @@ mod query;
 mod retrieve;
 mod scoreboard;
 mod signals;
-mod values;
+pub(crate) mod values;
 mod vocabulary;
 mod wishes;
 mod words;

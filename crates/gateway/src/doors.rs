@@ -10,6 +10,7 @@ use toolcrib_config::model::settings::{Mode, Settings};
 use toolcrib_core::policy::Caller;
 use toolcrib_store::Store;
 
+use crate::desk::Desk;
 use crate::engine::Engine;
 use crate::engine::clock::Clock;
 use crate::failure::Failure;
@@ -35,8 +36,11 @@ pub struct Surfaces {
 impl Surfaces {
     /// What an engine's configuration chose, and what stands beside it.
     pub fn of(engine: &Arc<Engine>) -> Result<Self, Failure> {
-        let chosen = Chosen::new(engine);
-        let mut explicit = vec![("/mcp/discovery", Arc::clone(&chosen.discovery))];
+        let chosen = Chosen::new(engine, Desk::new(Arc::clone(engine)));
+        let mut explicit = vec![
+            ("/mcp/discovery", Arc::clone(&chosen.discovery)),
+            ("/mcp/gateway", Arc::clone(&chosen.gateway)),
+        ];
         match engine.config().settings.mode {
             Mode::Full => explicit.push(("/mcp/full", Arc::clone(&chosen.full))),
             Mode::Flat => drop(flat::sole(&engine.snapshot()).map_err(Failure::configuration)?),

@@ -126,6 +126,11 @@ impl Engine {
         self.upstream.passage()
     }
 
+    /// The API behind a server, where it is one and its description was read.
+    pub fn described(&self, server: &str) -> Option<Arc<upstream::Adapter>> {
+        self.upstream.described(server)
+    }
+
     /// What is remembered beyond this process.
     pub fn store(&self) -> &Store {
         &self.store

@@ -3,6 +3,7 @@
 pub mod catalog;
 pub mod cli;
 pub mod control;
+pub mod desk;
 pub mod doors;
 pub mod engine;
 pub mod failure;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use toolcrib_config::load::{self, Config, Request};
-use toolcrib_config::model::settings::Names;
+use toolcrib_config::model::settings::{Names, Profile};
 use toolcrib_config::places::Places;
 use toolcrib_config::surroundings::Surroundings;
 use toolcrib_config::trust::{TrustError, TrustStore};
@@ -23,6 +23,7 @@ pub struct Loader {
     explicit: Option<PathBuf>,
     record: PathBuf,
     names: Option<Names>,
+    profile: Option<Profile>,
 }
 
 impl Loader {
@@ -33,6 +34,7 @@ impl Loader {
             surroundings,
             explicit,
             names: None,
+            profile: None,
         }
     }
 
@@ -40,6 +42,13 @@ impl Loader {
     #[must_use]
     pub fn names(mut self, names: Option<Names>) -> Self {
         self.names = names;
+        self
+    }
+
+    /// Shows agents the five tools of this profile, whatever the configuration says.
+    #[must_use]
+    pub fn profile(mut self, profile: Option<Profile>) -> Self {
+        self.profile = profile;
         self
     }
 
@@ -93,6 +102,7 @@ impl Loader {
         let result = match load::load(&self.request(&trust)) {
             Ok(mut config) => {
                 config.settings.names = self.names.unwrap_or(config.settings.names);
+                config.settings.profile = self.profile.unwrap_or(config.settings.profile);
                 files.extend(config.watched.iter().cloned());
                 overrides_hold(&config).map(|()| config)
             }

@@ -13,6 +13,7 @@ pub mod fields;
 pub mod flat;
 pub mod full;
 pub mod gate;
+pub mod gateway;
 pub mod listen;
 pub mod meta;
 pub mod outlet;

@@ -10,7 +10,9 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolcrib_config::Severity;
 use toolcrib_config::load::Config;
+use toolcrib_config::model::settings::Mode;
 use toolcrib_config::surroundings::Surroundings;
+use toolcrib_core::policy::Caller;
 use toolcrib_core::{Code, limits};
 
 use crate::control::{Counts, Place, Status};
@@ -20,6 +22,7 @@ use crate::engine::{Engine, open_here};
 use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::loader::Loader;
+use crate::mcp::full::Full;
 use crate::reload::queue::{Ending, queue};
 use crate::reload::{Cause, Live, Load, Report, Requests, watch};
 use crate::signals::{Asked, Signals};
@@ -279,6 +282,12 @@ fn announce(process: &Process, socket: Option<PathBuf>) {
             finding.message
         );
     }
+    match now.config.settings.mode {
+        Mode::Lazy => tracing::info!("MCP Discovery Layer: 5 meta-tools registered"),
+        // How many there are is known once every server was asked.
+        Mode::Full => drop(tokio::spawn(count_tools(Arc::clone(&process.engine)))),
+        Mode::Flat => {}
+    }
     tracing::info!(
         pid = std::process::id(),
         config = now.config.path.as_ref().map(|p| p.display().to_string()),
@@ -286,6 +295,13 @@ fn announce(process: &Process, socket: Option<PathBuf>) {
         socket = socket.map(|p| p.display().to_string()),
         "ready"
     );
+}
+
+/// Says how many tools full mode exposes to whoever started the process.
+async fn count_tools(engine: Arc<Engine>) {
+    let caller = Caller::local(&engine.config().settings.policy);
+    let tools = Full::new(Arc::clone(&engine)).tools(&caller).await.len();
+    tracing::info!("MCP Full Mode: {tools} tools registered");
 }
 
 /// Waits for the reason to end; signals that ask for a reload are passed on meanwhile.

@@ -112,3 +112,15 @@ pub const LEARNED_AFTER_MS: i64 = 600_000;
 pub const LEARNED_WORDS_MAX: usize = 24;
 /// After so many seconds without use a habit counts half: 30 days.
 pub const LEARNED_HALF_LIFE_SECONDS: u32 = 2_592_000;
+/// What an answer of `gateway.intent` may cost.
+pub const INTENT_TOKENS_MAX: usize = 1_500;
+/// Largest example that an answer of `gateway.intent` holds.
+pub const INTENT_EXAMPLE_BYTES_MAX: usize = 2_048;
+/// Most alternatives that `gateway.intent` gives.
+pub const INTENT_LIMIT_MAX: usize = 50;
+/// What a page of `gateway.tools` costs at most where its length was asked for.
+pub const TOOLS_ASKED_TOKENS_MAX: usize = 3_000;
+/// Most examples and failures that a reference holds.
+pub const REFERENCE_ITEMS_MAX: usize = 3;
+/// Largest answer that a reference shows as an example.
+pub const REFERENCE_RESPONSE_BYTES_MAX: usize = 600;

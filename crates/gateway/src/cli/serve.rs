@@ -1,7 +1,7 @@
 //! `toolcrib serve`: runs in the foreground until asked to end.
 
 use clap::Args;
-use toolcrib_config::model::settings::Names;
+use toolcrib_config::model::settings::{Names, Profile};
 
 use super::{Context, trust};
 use crate::failure::Failure;
@@ -9,6 +9,9 @@ use crate::process;
 
 const LISTEN_HELP: &str =
     "Where the HTTP door listens, whatever the configuration says [env: TOOLCRIB_LISTEN]";
+
+const PROFILE_HELP: &str =
+    "Which five tools an agent sees, whatever the configuration says [env: TOOLCRIB_PROFILE]";
 
 /// Run in the foreground until asked to end
 #[derive(Debug, Args)]
@@ -22,6 +25,27 @@ pub struct Serve {
     /// How dots in tool names are spelt, whatever the configuration says
     #[arg(long, value_enum, value_name = "SPELLING")]
     names: Option<Spelling>,
+    /// Which five tools an agent sees, whatever the configuration says [env: `TOOLCRIB_PROFILE`]
+    #[arg(long, value_enum, value_name = "PROFILE", help = PROFILE_HELP)]
+    profile: Option<Five>,
+}
+
+/// Which five tools an agent sees.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, clap::ValueEnum)]
+enum Five {
+    /// `search_tools` and its like
+    Discovery,
+    /// `gateway.intent` and its like
+    Gateway,
+}
+
+impl From<Five> for Profile {
+    fn from(five: Five) -> Self {
+        match five {
+            Five::Discovery => Self::Discovery,
+            Five::Gateway => Self::Gateway,
+        }
+    }
 }
 
 /// How dots in tool names are spelt.
@@ -62,6 +86,10 @@ impl Serve {
                 .listen
                 .or_else(|| context.surroundings.var("TOOLCRIB_LISTEN")),
         };
-        process::run(context.loader().names(self.names.map(Names::from)), options)
+        let loader = context
+            .loader()
+            .names(self.names.map(Names::from))
+            .profile(self.profile.map(Profile::from));
+        process::run(loader, options)
     }
 }

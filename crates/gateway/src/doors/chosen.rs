@@ -6,41 +6,48 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use tokio::sync::broadcast;
-use toolcrib_config::model::settings::Mode;
+use toolcrib_config::model::settings::{Mode, Profile};
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::Fault;
 
+use crate::desk::Desk;
 use crate::engine::Engine;
 use crate::mcp::discovery::Discovery;
 use crate::mcp::flat::Flat;
 use crate::mcp::full::Full;
+use crate::mcp::gateway::Gateway;
 use crate::mcp::{Change, Context, Description, Surface};
 
 /// The surface of each mode.
 pub(super) struct Chosen {
     engine: Arc<Engine>,
-    /// The five tools.
+    /// The five tools of the profile `discovery`.
     pub(super) discovery: Arc<dyn Surface>,
+    /// The five tools of the profile `gateway`.
+    pub(super) gateway: Arc<dyn Surface>,
     /// Every tool.
     pub(super) full: Arc<dyn Surface>,
     flat: Arc<dyn Surface>,
 }
 
 impl Chosen {
-    pub(super) fn new(engine: &Arc<Engine>) -> Self {
+    pub(super) fn new(engine: &Arc<Engine>, desk: Arc<Desk>) -> Self {
         Self {
             engine: Arc::clone(engine),
             discovery: Discovery::new(Arc::clone(engine)),
+            gateway: Gateway::new(desk),
             full: Arc::new(Full::new(Arc::clone(engine))),
             flat: Arc::new(Flat::new(Arc::clone(engine))),
         }
     }
 
     fn now(&self) -> &Arc<dyn Surface> {
-        match self.engine.config().settings.mode {
-            Mode::Lazy => &self.discovery,
-            Mode::Full => &self.full,
-            Mode::Flat => &self.flat,
+        let config = self.engine.config();
+        match (config.settings.mode, config.settings.profile) {
+            (Mode::Lazy, Profile::Discovery) => &self.discovery,
+            (Mode::Lazy, Profile::Gateway) => &self.gateway,
+            (Mode::Full, _) => &self.full,
+            (Mode::Flat, _) => &self.flat,
         }
     }
 }

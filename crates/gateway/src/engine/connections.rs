@@ -348,6 +348,10 @@ impl Upstream for Connections {
         Some(self)
     }
 
+    fn described(&self, server: &str) -> Option<Arc<toolcrib_upstream::rest::Adapter>> {
+        self.adapters.read(server)
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let current = self.current.load_full();

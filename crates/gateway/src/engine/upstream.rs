@@ -14,6 +14,7 @@ use toolcrib_config::load::Config;
 use toolcrib_core::Tool;
 use toolcrib_core::policy::Permit;
 pub use toolcrib_upstream::mcp::{CallError, Client, Round};
+pub use toolcrib_upstream::rest::Adapter;
 
 use super::discovery::DiscoveryError;
 use super::passage::Passage;
@@ -45,6 +46,11 @@ pub trait Upstream: Send + Sync + 'static {
 
     /// The way to what servers have beside tools, where there is one.
     fn passage(&self) -> Option<&dyn Passage> {
+        None
+    }
+
+    /// The API behind a server, where it is one and its description was read.
+    fn described(&self, _server: &str) -> Option<Arc<Adapter>> {
         None
     }
 

@@ -94,30 +94,12 @@ impl Discovery {
             "list_tools" => self.list_tools(arguments, context).await,
             "get_tool_details" => self.details(arguments, context).await,
             "execute_tool" => self.execute(arguments, context).await,
-            other => {
-                let code = if context.revision.is_stateless() {
-                    rpc::INVALID_PARAMS
-                } else {
-                    rpc::METHOD_NOT_FOUND
-                };
-                let shown: String = other.chars().take(128).collect();
-                let known = definitions::NAMES.join(", ");
-                return Err(Fault::new(
-                    code,
-                    format!("Tool not found: {shown}; the tools are {known}"),
-                ));
-            }
+            other => return Err(input::unknown_tool(other, &definitions::NAMES, context)),
         };
         match answer {
             Ok(result) => Ok(result),
             Err(Refusal::Engine(error)) => Ok(told::failure(&error)),
-            Err(Refusal::Bad(bad)) if context.revision.tells_bad_arguments_in_results() => {
-                Ok(told::bad(&bad))
-            }
-            Err(Refusal::Bad(bad)) => Err(Fault {
-                data: Some(raw(&json!({"field": bad.field}))),
-                ..Fault::new(rpc::INVALID_PARAMS, bad.message)
-            }),
+            Err(Refusal::Bad(bad)) => input::refuse(bad, context, told::bad),
         }
     }
 

@@ -41,7 +41,7 @@ impl Full {
     }
 
     /// The tools that a caller may run, in the order of the configuration.
-    async fn tools(&self, caller: &Caller) -> Vec<Arc<Entry>> {
+    pub(crate) async fn tools(&self, caller: &Caller) -> Vec<Arc<Entry>> {
         let snapshot = self.engine.snapshot();
         let mut tools = Vec::new();
         for supplier in snapshot.suppliers().filter(|supplier| supplier.enabled) {

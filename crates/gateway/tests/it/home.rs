@@ -141,6 +141,11 @@ impl Server {
             .clone()
     }
 
+    /// Whether the log has a line already that holds the text.
+    pub(crate) fn said(&self, text: &str) -> bool {
+        self.heard.iter().any(|line| line.contains(text))
+    }
+
     pub(crate) fn pid(&self) -> u32 {
         self.child.id()
     }

@@ -1,7 +1,7 @@
 //! What each mode exposes: the five tools, every tool, or one upstream as it is.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, ChildStdout, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 
 use serde_json::{Value, json};
 
@@ -10,7 +10,7 @@ use crate::home::Home;
 const RELAXED: &str = "policy: {mode: relaxed, overrides: [{idempotencyRequired: false, confirmationRequired: false}]}\n";
 
 /// A client on the program's standard streams, without any handling of eras.
-struct Client {
+pub(crate) struct Client {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -23,6 +23,11 @@ impl Client {
         if let Some(mode) = mode {
             command.env("MCP_TOOL_MODE", mode);
         }
+        Self::over(command)
+    }
+
+    /// A client of a command that is not started yet.
+    pub(crate) fn over(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -38,10 +43,15 @@ impl Client {
     }
 
     fn hello(&mut self, capabilities: &Value) -> Value {
+        self.hello_as("t", capabilities)
+    }
+
+    /// The handshake of a client of this name.
+    pub(crate) fn hello_as(&mut self, name: &str, capabilities: &Value) -> Value {
         let answer = self.ask(
             "initialize",
             json!({ "protocolVersion": "2025-11-25", "capabilities": capabilities,
-                "clientInfo": { "name": "t", "version": "1" } }),
+                "clientInfo": { "name": name, "version": "1" } }),
         );
         self.send(&json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
         answer
@@ -85,11 +95,11 @@ impl Client {
         }
     }
 
-    fn ask(&mut self, method: &str, params: Value) -> Value {
+    pub(crate) fn ask(&mut self, method: &str, params: Value) -> Value {
         self.heard(method, params).0
     }
 
-    fn names(&mut self) -> Vec<String> {
+    pub(crate) fn names(&mut self) -> Vec<String> {
         let listed = self.ask("tools/list", json!({}));
         let tools = listed["result"]["tools"].as_array().unwrap();
         let names = tools
@@ -102,14 +112,14 @@ impl Client {
         clippy::needless_pass_by_value,
         reason = "a literal at the call reads better"
     )]
-    fn call(&mut self, tool: &str, arguments: Value) -> Value {
+    pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Value {
         self.ask(
             "tools/call",
             json!({ "name": tool, "arguments": arguments }),
         )
     }
 
-    fn end(mut self) {
+    pub(crate) fn end(mut self) {
         drop(self.input.take());
         assert!(self.child.wait().unwrap().success());
     }

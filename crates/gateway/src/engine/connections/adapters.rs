@@ -162,7 +162,8 @@ impl Adapters {
         })
     }
 
-    fn read(&self, name: &str) -> Option<Arc<Adapter>> {
+    /// An API whose description was read.
+    pub(super) fn read(&self, name: &str) -> Option<Arc<Adapter>> {
         match &self.lock().get(name)?.state {
             State::Read(adapter) => Some(Arc::clone(adapter)),
             State::Unread | State::Failed { .. } => None,

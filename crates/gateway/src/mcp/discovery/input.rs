@@ -1,16 +1,19 @@
 //! What the five tools are called with, read exactly: whatever is wrong is named by its field.
 
 use serde_json::value::RawValue;
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 use toolcrib_core::canon::{StrictError, parse_strict};
 use toolcrib_core::limits::{CALL_TIMEOUT_MS_ASKED_MAX, SEARCH_LIMIT_MAX};
 use toolcrib_core::nearest::nearest;
+use toolcrib_core::rpc::{self, Fault};
 
 use crate::engine::ask::CallOptions;
-use crate::mcp::fields::{Fields, Indistinct};
+use crate::mcp::fields::{Fields, Indistinct, raw};
+use crate::mcp::service::Outcome;
+use crate::mcp::surface::Context;
 
-/// The field whose text goes on as it was written: what is in it is the tool's concern.
-const UNREAD: &str = "arguments";
+/// The fields whose text goes on as it was written: what is in it is the tool's concern.
+const UNREAD: [&str; 2] = ["arguments", "params"];
 
 /// A parameter that cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -52,7 +55,7 @@ impl Input {
         };
         let mut fields = Map::new();
         for (name, text) in written.iter() {
-            let value = if name == UNREAD && known.contains(&UNREAD) {
+            let value = if UNREAD.contains(&name) && known.contains(&name) {
                 Value::Null
             } else {
                 parse_strict(text.get()).map_err(|error| unusable(&shown(name), &error))?
@@ -60,6 +63,11 @@ impl Input {
             fields.insert(name.to_owned(), value);
         }
         Self::of(Value::Object(fields), "", known)
+    }
+
+    /// The fields of an object inside a call, whatever their names.
+    pub fn inside(fields: Map<String, Value>, inside: &'static str) -> Self {
+        Self { fields, inside }
     }
 
     fn of(value: Value, inside: &'static str, known: &[&str]) -> Result<Self, Bad> {
@@ -144,6 +152,37 @@ impl Input {
         }
     }
 
+    /// An object that may be absent.
+    pub fn object(&self, name: &str) -> Result<Map<String, Value>, Bad> {
+        match self.given(name) {
+            None => Ok(Map::new()),
+            Some(Value::Object(fields)) => Ok(fields.clone()),
+            Some(_) => Err(Bad::new(&self.path(name), "must be an object")),
+        }
+    }
+
+    /// One of some words, where it is given.
+    pub fn word(&self, name: &str, known: &[&str]) -> Result<Option<String>, Bad> {
+        let word = self.text(name)?;
+        if word.as_deref().is_none_or(|word| known.contains(&word)) {
+            return Ok(word);
+        }
+        let problem = format!("must be one of {}", known.join(", "));
+        Err(Bad::new(&self.path(name), &problem))
+    }
+
+    /// A whole number from 0 on; absent means 0.
+    pub fn offset(&self, name: &str) -> Result<usize, Bad> {
+        let Some(value) = self.given(name) else {
+            return Ok(0);
+        };
+        if value.as_f64() == Some(0.0) {
+            return Ok(0);
+        }
+        let number = self.number(name, u64::from(u32::MAX))?;
+        Ok(number.and_then(|n| usize::try_from(n).ok()).unwrap_or(0))
+    }
+
     /// How many hits are wanted.
     pub fn limit(&self) -> Result<Option<usize>, Bad> {
         let limit = self.number("limit", SEARCH_LIMIT_MAX as u64)?;
@@ -194,12 +233,36 @@ fn shown(name: &str) -> String {
     name.chars().take(64).collect()
 }
 
+/// The fault of a call of a tool that is none of the five.
+pub fn unknown_tool(name: &str, known: &[&str], context: &Context) -> Fault {
+    let code = if context.revision.is_stateless() {
+        rpc::INVALID_PARAMS
+    } else {
+        rpc::METHOD_NOT_FOUND
+    };
+    let shown: String = name.chars().take(128).collect();
+    let known = known.join(", ");
+    Fault::new(
+        code,
+        format!("Tool not found: {shown}; the tools are {known}"),
+    )
+}
+
+/// Tells what is wrong with the parameters of one of the five tools, as the client's revision of the
+/// protocol has it: as a result, or as a fault.
+pub fn refuse(bad: Bad, context: &Context, told: fn(&Bad) -> Box<RawValue>) -> Outcome {
+    if context.revision.tells_bad_arguments_in_results() {
+        return Ok(told(&bad));
+    }
+    Err(Fault {
+        data: Some(raw(&json!({"field": bad.field}))),
+        ..Fault::new(rpc::INVALID_PARAMS, bad.message)
+    })
+}
+
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
-    use crate::mcp::fields::raw;
 
     fn input(value: &Value, known: &[&str]) -> Result<Input, Bad> {
         Input::read(Some(&raw(value)), known)

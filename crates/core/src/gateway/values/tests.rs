@@ -1,0 +1,165 @@
+use serde_json::json;
+
+use super::*;
+use crate::schema::outline::Reading;
+
+fn taken(query: &str, context: &Value, tool: &str, schema: &Value) -> Vec<Taken> {
+    let reading = Reading::new(schema);
+    let outline = reading.outline();
+    let compiled = crate::gateway::parameters::Checks::new(schema);
+    let empty = Map::new();
+    take(&Wish {
+        query,
+        context: context.as_object().unwrap_or(&empty),
+        tool,
+        arguments: &outline,
+        fits: &|field, value| compiled.takes(field, value),
+    })
+}
+
+fn check(query: &str, context: &Value, tool: &str, schema: &Value, expect: &Value) {
+    let found: Map<String, Value> = taken(query, context, tool, schema)
+        .into_iter()
+        .map(|taken| (taken.field, taken.value))
+        .collect();
+    assert_eq!(&Value::Object(found), expect, "{query}");
+}
+
+fn charge() -> Value {
+    json!({
+        "type": "object",
+        "properties": {
+            "amount": {"type": "integer", "description": "Amount in kobo. Whole numbers only."},
+            "email": {"type": "string", "format": "email"},
+            "authorization_code": {"type": "string"},
+            "reference": {"type": "string"},
+            "currency": {"type": "string", "enum": ["NGN", "GHS"]},
+        },
+        "required": ["amount", "email", "authorization_code"],
+    })
+}
+
+#[test]
+fn amounts_addresses_and_codes_are_copied_as_they_stand() {
+    check(
+        "charge 5000 NGN to ada@example.com with AUTH_8dfhjjdt",
+        &json!({}),
+        "charge-authorization",
+        &charge(),
+        &json!({"amount": 5000, "email": "ada@example.com", "authorization_code": "AUTH_8dfhjjdt", "currency": "NGN"}),
+    );
+    check(
+        "charge a card in Nigeria",
+        &json!({}),
+        "charge-authorization",
+        &charge(),
+        &json!({}),
+    );
+    check(
+        "verify with reference T685312322670591",
+        &json!({}),
+        "verify-transaction",
+        &json!({"properties": {"reference": {"type": "string"}}, "required": ["reference"]}),
+        &json!({"reference": "T685312322670591"}),
+    );
+}
+
+#[test]
+fn a_value_says_where_it_stood_and_a_unit_in_doubt_is_asked_for() {
+    let found = taken("charge 5000 NGN", &json!({}), "charge", &charge());
+    assert_eq!(found[0].from, "query at 7: 5000 NGN");
+    assert_eq!(found[0].value, json!(5000), "never converted");
+    let doubt = found[0].doubt.as_deref().unwrap();
+    assert!(doubt.contains("Amount in kobo."), "{doubt}");
+    let other =
+        json!({"properties": {"amount": {"type": "number", "description": "In full units"}}});
+    assert_eq!(
+        taken("pay $20.50", &json!({}), "pay", &other)[0].value,
+        json!(20.5)
+    );
+    assert_eq!(taken("pay $20", &json!({}), "pay", &other)[0].doubt, None);
+}
+
+#[test]
+fn context_fills_what_it_names_where_it_fits() {
+    let schema = json!({"properties": {
+        "currency": {"type": "string", "enum": ["NGN"]},
+        "countryCode": {"type": "string", "minLength": 2, "maxLength": 2},
+    }});
+    check(
+        "x",
+        &json!({"currency": "NGN", "country": "NG", "use_case": "one-time"}),
+        "t",
+        &schema,
+        &json!({"currency": "NGN", "countryCode": "NG"}),
+    );
+    check(
+        "x",
+        &json!({"currency": "USD", "country": "Nigeria"}),
+        "t",
+        &schema,
+        &json!({}),
+    );
+    let found = taken("x", &json!({"currency": "NGN"}), "t", &schema);
+    assert_eq!(found[0].from, "context.currency");
+}
+
+#[test]
+fn names_before_values_decide_and_ties_fill_nothing() {
+    let schema = json!({"properties": {
+        "from": {"type": "string", "format": "date"},
+        "to": {"type": "string", "format": "date"},
+        "customer_id": {"type": "string"},
+        "id": {"type": "string"},
+        "title": {"type": "string"},
+        "page": {"type": "integer"},
+    }});
+    check(
+        "orders from 2026-01-01 to 2026-02-01 of customer 42 page 3",
+        &json!({}),
+        "list-orders",
+        &schema,
+        &json!({"from": "2026-01-01", "to": "2026-02-01", "customer_id": "42", "page": 3}),
+    );
+    check(
+        "get order 1234",
+        &json!({}),
+        "get-order",
+        &schema,
+        &json!({"id": "1234"}),
+    );
+    check(
+        "title \"a b\"",
+        &json!({}),
+        "x",
+        &schema,
+        &json!({"title": "a b"}),
+    );
+    check(
+        "title=short",
+        &json!({}),
+        "x",
+        &schema,
+        &json!({"title": "short"}),
+    );
+    let two = json!({"properties": {"email": {"type": "string"}, "from_email": {"type": "string"}},
+        "required": ["email", "from_email"]});
+    check("write ada@example.com", &json!({}), "x", &two, &json!({}));
+}
+
+#[test]
+fn listed_values_and_countries_are_taken_where_they_are_needed() {
+    let schema = json!({"properties": {
+        "status": {"type": "string", "enum": ["active", "closed"]},
+        "channel": {"type": "string", "enum": ["card"]},
+        "country": {"type": "string"},
+    }, "required": ["status"]});
+    check(
+        "list active cards in South Africa, card only",
+        &json!({}),
+        "list",
+        &schema,
+        &json!({"status": "active", "country": "South Africa"}),
+    );
+    check("active or closed", &json!({}), "list", &schema, &json!({}));
+}

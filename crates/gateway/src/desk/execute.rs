@@ -1,0 +1,226 @@
+//! Running a tool, and telling what came of it.
+
+use serde_json::{Map, Value, json};
+use toolcrib_core::Code;
+use toolcrib_core::content::Content;
+use toolcrib_core::gateway::{category, steps};
+use toolcrib_core::policy::{Caller, Risk};
+use toolcrib_core::schema::signature;
+
+use super::Desk;
+use super::facts::spoken;
+use crate::engine::answer::{Answered, Outcome, Reply};
+use crate::engine::ask::Execution;
+use crate::engine::error::{Error, Result};
+use crate::engine::snapshot::Entry;
+
+impl Desk {
+    /// Runs a tool. The answer is one object and what goes along with it unharmed: images, links.
+    pub async fn execute(
+        &self,
+        caller: &Caller,
+        execution: Execution,
+    ) -> Result<(Value, Vec<Value>)> {
+        let (server, tool) = (execution.server.clone(), execution.tool.clone());
+        let executed = self.engine.execute(caller, execution).await;
+        let reply = executed.map_err(|error| self.worded(error))?;
+        Ok(self.told(&reply, &server, &tool))
+    }
+
+    fn told(&self, reply: &Reply, server: &str, tool: &str) -> (Value, Vec<Value>) {
+        let snapshot = self.engine.snapshot();
+        let entry = reply.entry.as_deref();
+        let id = match entry {
+            Some(entry) => snapshot.canonical_id(entry),
+            None => format!("{server}:{tool}"),
+        };
+        let (adapter, name) = id.split_once(':').unwrap_or((&id, ""));
+        let mut meta = json!({
+            "adapter": adapter,
+            "tool": name,
+            "request_id": reply.request_id,
+            "timestamp": timestamp(reply.timestamp_ms),
+        });
+        if let Some(entry) = entry {
+            meta["operation"] = self.operation(entry);
+        }
+        let mut told = json!({
+            "success": true,
+            "tool_id": id,
+            "execution_time_ms": reply.duration_ms,
+        });
+        match &reply.outcome {
+            Outcome::Rehearsed(steps) => {
+                told["data"] = json!({"dry_run": true, "checks": steps});
+                told["meta"] = meta;
+                told["next_step"] = steps::FOR_REAL.into();
+                (told, Vec::new())
+            }
+            Outcome::Answered(answered) => answer(answered, told, meta),
+        }
+    }
+
+    /// What policy holds about an operation.
+    fn operation(&self, entry: &Entry) -> Value {
+        let metadata = &entry.metadata;
+        json!({
+            "risk_level": metadata.risk,
+            "idempotent": metadata.idempotent,
+            "reversible": metadata.reversible,
+            "category": self.category_of(entry),
+        })
+    }
+
+    /// The kind of service that a tool belongs to.
+    pub(super) fn category_of(&self, entry: &Entry) -> String {
+        let snapshot = self.engine.snapshot();
+        let name = entry.tool.id.server();
+        let rack = snapshot.rack(name);
+        let supplier = rack.map(|rack| &rack.supplier);
+        let given = supplier.and_then(|supplier| supplier.title.clone());
+        let about = supplier.map_or("", |supplier| &supplier.description);
+        let facts = self.facts(name, &snapshot);
+        let title = facts.title(given.as_deref());
+        facts.category(&title, &facts.about(about))
+    }
+
+    /// The documented sentence where a key is missing.
+    fn worded(&self, mut error: Box<Error>) -> Box<Error> {
+        let missing =
+            error.code == Code::IdempotencyRequired && error.more.risk >= Some(Risk::High);
+        if !missing || error.message.contains("cannot be used") {
+            return error;
+        }
+        let (server, tool) = (error.server.clone(), error.tool.clone());
+        let (Some(server), Some(tool), Some(risk)) = (server, tool, error.more.risk) else {
+            return error;
+        };
+        let snapshot = self.engine.snapshot();
+        let entry = snapshot.rack(&server).and_then(|rack| rack.find(&tool));
+        let category = entry
+            .map(|entry| self.category_of(entry))
+            .unwrap_or_default();
+        error.message = steps::key_required(risk, category::is_financial(&category, &tool));
+        error
+    }
+}
+
+fn answer(answered: &Answered, mut told: Value, meta: Value) -> (Value, Vec<Value>) {
+    let value: Value = serde_json::from_str(answered.result.get()).unwrap_or_default();
+    if value["resultType"] == "input_required" {
+        return (value, Vec::new());
+    }
+    let content = Content::read(value);
+    if answered.is_error {
+        let message = match &content.result {
+            Value::String(text) => text.clone(),
+            Value::Null => "the tool gave no reason".to_owned(),
+            other => other.to_string(),
+        };
+        told["success"] = false.into();
+        told["error"] = json!({"code": Code::ToolExecutionError, "message": message});
+        told["meta"] = meta;
+        told["next_step"] =
+            "Read error.message, correct params and call gateway.execute again".into();
+        return (told, content.blocks);
+    }
+    told["data"] = content.result;
+    let mut next = steps::DONE;
+    if let Some(rest) = &answered.rest {
+        told["page"] = json!(rest.page);
+        told["left"] = json!(rest.left);
+        next = steps::READ_ON;
+    }
+    if let Some(why) = &answered.unfiltered {
+        told["unfiltered"] = json!(why);
+    }
+    if answered.replayed {
+        told["replayed"] = true.into();
+    }
+    told["meta"] = meta;
+    told["next_step"] = next.into();
+    (told, content.blocks)
+}
+
+fn timestamp(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |time| time.to_string())
+}
+
+/// A failure, with everything that is known about it and nothing empty. `id` is what was asked for.
+pub fn failure(error: &Error, id: Option<&str>) -> Value {
+    let mut told = Map::new();
+    let mut tell = |name: &str, value: Value| {
+        let empty = match &value {
+            Value::Null => true,
+            Value::Array(items) => items.is_empty(),
+            _ => false,
+        };
+        if !empty {
+            told.insert(name.to_owned(), value);
+        }
+    };
+    let more = &error.more;
+    tell("code", json!(error.code));
+    tell("message", json!(error.message));
+    tell("risk_level", json!(more.risk));
+    tell("suggestion", json!(error.suggestion));
+    tell("adapter", json!(error.server));
+    tell("tool", json!(error.tool));
+    let nearest = more.nearest.iter().map(|entry| {
+        let id = &entry.tool.id;
+        json!({
+            "tool_id": id,
+            "name": spoken(id.tool()),
+            "signature": signature(id.tool(), &entry.tool.input_schema),
+        })
+    });
+    tell("nearest", nearest.collect());
+    if let Some(available) = &more.available {
+        tell("available", json!(available.names));
+        tell("total", json!(available.total));
+    }
+    if more.problems.len() > 1 {
+        tell("problems", json!(more.problems));
+    }
+    if let Some(violations) = &more.violations {
+        tell("violations", json!(violations.listed));
+        if violations.total > violations.listed.len() {
+            tell("violations_total", json!(violations.total));
+        }
+    }
+    tell("challenge", json!(more.challenge));
+    tell("retry_after_ms", json!(more.retry_after_ms));
+    tell("earlier", json!(more.earlier));
+    tell("checks", json!(more.steps));
+    tell("request_id", json!(error.request_id));
+    let next = next_step(error);
+    let mut answer = json!({"success": false});
+    if let Some(id) = id {
+        answer["tool_id"] = id.into();
+    }
+    answer["error"] = Value::Object(told);
+    answer["next_step"] = next.into();
+    answer
+}
+
+/// What to do about a failure.
+fn next_step(error: &Error) -> String {
+    let fixed = match error.code {
+        Code::IdempotencyRequired => "Call gateway.execute again with options.idempotency_key",
+        Code::ConfirmationRequired if error.more.challenge.is_none() => {
+            "Ask the user, then call gateway.execute again with options.confirmed: true"
+        }
+        Code::ToolNotFound => "Use gateway.intent with your task to find the tool_id",
+        Code::ServerNotFound => "Use gateway.adapters to see what there is",
+        Code::ToolValidationError => {
+            "Correct params as error.violations says and call gateway.execute again"
+        }
+        _ => "",
+    };
+    match (fixed, &error.suggestion) {
+        ("", Some(suggestion)) => suggestion.clone(),
+        ("", None) if error.code.retryable() => "Try again in a moment".to_owned(),
+        ("", None) => "Use gateway.reference with topic errors".to_owned(),
+        (fixed, _) => fixed.to_owned(),
+    }
+}

@@ -1,0 +1,250 @@
+//! The profile `gateway`: five tools that turn an intent into an action and run it.
+//!
+//! It reads what the five are called with and hands it to the [`Desk`]; what is found, decided and
+//! answered is the same for every door.
+
+use std::sync::Arc;
+
+use futures::future::BoxFuture;
+use serde_json::value::RawValue;
+use serde_json::{Map, Value, json};
+use tokio::sync::broadcast;
+use toolcrib_config::model::settings::Names;
+use toolcrib_core::Code;
+use toolcrib_core::gateway::definitions::{
+    CATEGORIES, Meta, SECTIONS, Spelling, USE_CASES, definitions,
+};
+use toolcrib_core::gateway::listing::{Filters, Window};
+use toolcrib_core::gateway::reference::Section;
+use toolcrib_core::limits::INTENT_LIMIT_MAX;
+use toolcrib_core::policy::Caller;
+use toolcrib_core::rpc::{self, Fault};
+
+use super::bridge;
+use super::discovery::input::{self, Bad, Input};
+use super::fields::{Fields, raw};
+use super::service::{Outcome, not_offered};
+use super::surface::{Change, Context, Description, Surface};
+use crate::desk::{Desk, Intent, Reference, Shelf, failure};
+use crate::engine::ask::Execution;
+use crate::engine::error::Error;
+
+/// The five tools over a desk.
+pub struct Gateway {
+    desk: Arc<Desk>,
+    changes: broadcast::Sender<Change>,
+}
+
+/// Why one of the five tools gave no answer.
+enum Refusal {
+    Bad(Bad),
+    /// With the id that was asked for, where one was.
+    Engine(Box<Error>, Option<String>),
+}
+
+impl From<Bad> for Refusal {
+    fn from(bad: Bad) -> Self {
+        Self::Bad(bad)
+    }
+}
+
+impl From<Box<Error>> for Refusal {
+    fn from(error: Box<Error>) -> Self {
+        Self::Engine(error, None)
+    }
+}
+
+type Told = Result<(Value, Vec<Value>), Refusal>;
+
+impl Gateway {
+    /// The five tools over a desk.
+    pub fn new(desk: Arc<Desk>) -> Arc<Self> {
+        let changes = broadcast::channel(1).0;
+        Arc::new(Self { desk, changes })
+    }
+
+    /// How names are spelt towards this client. In the stateless era a list does not vary with who
+    /// asks.
+    fn spelling(&self, context: &Context) -> Spelling {
+        match self.desk.config().settings.names {
+            Names::Dot => Spelling::Dot,
+            Names::Hyphen => Spelling::Hyphen,
+            Names::Underscore => Spelling::Underscore,
+            Names::Auto if context.revision.is_stateless() => Spelling::Dot,
+            Names::Auto => Spelling::for_client(context.client.name()),
+        }
+    }
+
+    fn tools(&self, context: &Context) -> Vec<Value> {
+        let limit = self.desk.config().settings.search.default_limit;
+        definitions(self.spelling(context), limit)
+    }
+
+    async fn call(&self, params: Option<&RawValue>, context: &Context) -> Outcome {
+        let fields = params.and_then(Fields::of);
+        let name = fields.as_ref().and_then(|fields| fields.text("name"));
+        let Some(name) = name else {
+            return Err(Fault::new(
+                rpc::INVALID_PARAMS,
+                "`name` must be the name of a tool",
+            ));
+        };
+        let Some(meta) = Meta::of(&name) else {
+            let known = Meta::ALL.map(Meta::name);
+            return Err(input::unknown_tool(&name, &known, context));
+        };
+        let arguments = fields.as_ref().and_then(|fields| fields.get("arguments"));
+        let told = match meta {
+            Meta::Intent => self.intent(arguments, context).await,
+            Meta::Execute => self.execute(arguments, context).await,
+            Meta::Adapters => self.adapters(arguments, context).await,
+            Meta::Tools => self.list(arguments, context).await,
+            Meta::Reference => self.reference(arguments, context).await,
+        };
+        match told {
+            Ok((answer, blocks)) => Ok(said(&answer, blocks, false)),
+            Err(Refusal::Engine(error, id)) => {
+                Ok(said(&failure(&error, id.as_deref()), Vec::new(), true))
+            }
+            Err(Refusal::Bad(bad)) => input::refuse(bad, context, told_bad),
+        }
+    }
+
+    async fn intent(&self, arguments: Option<&RawValue>, context: &Context) -> Told {
+        let input = Input::read(arguments, &["query", "adapter", "context", "limit"])?;
+        let known = input.object("context")?;
+        let inner = Input::inside(known.clone(), "context");
+        inner.text("currency")?;
+        inner.text("country")?;
+        inner.word("use_case", &USE_CASES)?;
+        let limit = input.number("limit", INTENT_LIMIT_MAX as u64)?;
+        let intent = Intent {
+            query: input.required("query")?,
+            adapter: input.text("adapter")?,
+            context: known,
+            limit: limit.and_then(|limit| usize::try_from(limit).ok()),
+        };
+        let answer = self.desk.intent(&context.caller, intent).await?;
+        Ok((answer, Vec::new()))
+    }
+
+    async fn execute(&self, arguments: Option<&RawValue>, context: &Context) -> Told {
+        let input = Input::read(arguments, &["tool_id", "params", "options"])?;
+        let id = input.required("tool_id")?;
+        let options = input.options()?;
+        let Some((adapter, tool)) = id
+            .split_once(':')
+            .filter(|(a, t)| !a.is_empty() && !t.is_empty())
+        else {
+            return Err(Bad::new("tool_id", "must be written `adapter:tool`").into());
+        };
+        // The tool's own parameters go on as they were written.
+        let given = arguments.and_then(Fields::of);
+        let given = given.as_ref().and_then(|fields| fields.get("params"));
+        let given = given.filter(|given| given.get() != "null");
+        if given.is_some_and(|given| !given.get().trim_start().starts_with('{')) {
+            return Err(Bad::new("params", "must be an object").into());
+        }
+        let execution = Execution {
+            options,
+            ..bridge::execution(adapter, tool, given, context)
+        };
+        let told = self.desk.execute(&context.caller, execution).await;
+        told.map_err(|error| Refusal::Engine(error, Some(id)))
+    }
+
+    async fn adapters(&self, arguments: Option<&RawValue>, context: &Context) -> Told {
+        let input = Input::read(arguments, &["category", "capability", "country", "cursor"])?;
+        let filters = Filters {
+            category: input.word("category", &CATEGORIES)?,
+            capability: input.text("capability")?,
+            country: input.text("country")?,
+        };
+        let cursor = input.text("cursor")?;
+        let answer = self
+            .desk
+            .adapters(&context.caller, &filters, cursor.as_deref())
+            .await?;
+        Ok((answer, Vec::new()))
+    }
+
+    async fn list(&self, arguments: Option<&RawValue>, context: &Context) -> Told {
+        let known = ["adapter", "category", "search", "limit", "offset"];
+        let input = Input::read(arguments, &known)?;
+        let limit = input.number("limit", u64::from(u32::MAX))?;
+        let wish = Shelf {
+            adapter: input.required("adapter")?,
+            category: input.text("category")?,
+            search: input.text("search")?,
+            window: Window {
+                limit: limit.and_then(|limit| usize::try_from(limit).ok()),
+                offset: input.offset("offset")?,
+            },
+        };
+        let answer = self.desk.tools(&context.caller, wish).await?;
+        Ok((answer, Vec::new()))
+    }
+
+    async fn reference(&self, arguments: Option<&RawValue>, context: &Context) -> Told {
+        let input = Input::read(arguments, &["topic", "section"])?;
+        let section = input.word("section", &SECTIONS)?;
+        let reference = Reference {
+            topic: input.required("topic")?,
+            section: section
+                .and_then(|word| Section::parse(&word))
+                .unwrap_or_default(),
+        };
+        let answer = self.desk.reference(&context.caller, reference).await?;
+        Ok((answer, Vec::new()))
+    }
+}
+
+/// A result of one text and what goes along with it. A result that asks for more input passes as it is.
+fn said(answer: &Value, blocks: Vec<Value>, failed: bool) -> Box<RawValue> {
+    if answer["resultType"] == "input_required" {
+        return raw(answer);
+    }
+    let first = json!({"type": "text", "text": answer.to_string()});
+    let content: Vec<Value> = std::iter::once(first).chain(blocks).collect();
+    let failed = failed || answer["success"] == false;
+    let mut result = json!({"content": content});
+    if failed {
+        result["isError"] = true.into();
+    }
+    raw(&result)
+}
+
+/// Wrong parameters of one of the five tools.
+fn told_bad(bad: &Bad) -> Box<RawValue> {
+    let error = json!({"code": Code::ValidationError, "message": bad.message, "field": bad.field});
+    let next = format!("Correct `{}` and call again", bad.field);
+    let answer = json!({"success": false, "error": error, "next_step": next});
+    said(&answer, Vec::new(), true)
+}
+
+impl Surface for Gateway {
+    fn describe<'a>(&'a self, _context: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
+        let mut capabilities = Map::new();
+        capabilities.insert("tools".into(), json!({}));
+        Box::pin(async move { Ok(Description::own(capabilities, None)) })
+    }
+
+    fn handle<'a>(
+        &'a self,
+        method: &'a str,
+        params: Option<&'a RawValue>,
+        context: &'a Context,
+    ) -> BoxFuture<'a, Outcome> {
+        Box::pin(async move {
+            match method {
+                "tools/list" => Ok(raw(&json!({"tools": self.tools(context)}))),
+                "tools/call" => self.call(params, context).await,
+                other => Err(not_offered(other)),
+            }
+        })
+    }
+
+    fn changes(&self, _caller: &Caller) -> broadcast::Receiver<Change> {
+        self.changes.subscribe()
+    }
+}
