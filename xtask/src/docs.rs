@@ -2,6 +2,7 @@
 
 use anyhow::{Context, Result, bail};
 use toolcrib_config::{reference, schema};
+use toolcrib_core::rest;
 
 use crate::args::Args;
 use crate::requirements::Table;
@@ -30,6 +31,10 @@ const DOCUMENTS: &[Document] = &[
     Document {
         path: schema::COMMITTED_PATH,
         generate: || Ok(schema::text()),
+    },
+    Document {
+        path: rest::COMMITTED_PATH,
+        generate: || Ok(rest::text()),
     },
     Document {
         path: reference::COMMITTED_PATH,

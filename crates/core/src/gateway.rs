@@ -12,6 +12,7 @@ pub mod listing;
 pub mod money;
 pub mod parameters;
 pub mod reference;
+pub mod registry;
 pub mod steps;
 pub mod values;
 

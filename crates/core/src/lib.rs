@@ -14,6 +14,7 @@ pub mod nearest;
 pub mod pages;
 pub mod pattern;
 pub mod policy;
+pub mod rest;
 pub mod retry;
 pub mod rpc;
 pub mod rtfs;

@@ -40,6 +40,7 @@ pub mod login;
 mod memory;
 pub mod policy;
 pub mod registry;
+pub mod registry_file;
 pub mod rtfs;
 pub mod rules;
 mod running;
@@ -143,6 +144,8 @@ pub enum Direct {
     Status,
     /// Find servers in the public registry and add them
     Registry(registry::Registry),
+    /// Write the registry of operations, and check that it fits the catalog
+    RegistryFile(registry_file::RegistryFile),
     /// Show, fill and clear the lists of tools that are kept on disk
     Cache(cache::Cache),
     /// See and settle what waits for a person
@@ -309,6 +312,7 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Status => status::run(context),
         Direct::Workshop(command) => command.run(context),
         Direct::Registry(command) => command.run(context),
+        Direct::RegistryFile(command) => command.run(context),
         Direct::Cache(command) => command.run(context),
         Direct::Approvals(command) => command.run(context),
         Direct::Approve(command) => command.run(context),

@@ -9,10 +9,12 @@ mod execute;
 mod facts;
 mod intent;
 mod reference;
+pub mod registry;
 mod tools;
 
 use std::sync::Arc;
 
+use arc_swap::ArcSwapOption;
 use serde_json::{Map, Value};
 use toolcrib_config::load::Config;
 use toolcrib_core::gateway::listing::Window;
@@ -21,10 +23,14 @@ use toolcrib_core::gateway::reference::Section;
 use crate::engine::Engine;
 
 pub use execute::failure;
+pub use facts::status;
+pub use tools::Stocked;
 
 /// The desk over an engine.
 pub struct Desk {
     engine: Arc<Engine>,
+    /// Why the registry of operations does not fit the catalog, where it does not.
+    drift: ArcSwapOption<String>,
 }
 
 /// A wish in plain words.
@@ -65,7 +71,10 @@ pub struct Reference {
 impl Desk {
     /// The desk over an engine.
     pub fn new(engine: Arc<Engine>) -> Arc<Self> {
-        Arc::new(Self { engine })
+        Arc::new(Self {
+            engine,
+            drift: ArcSwapOption::empty(),
+        })
     }
 
     /// The configuration in place.

@@ -14,6 +14,7 @@ use crate::desk::Desk;
 use crate::engine::Engine;
 use crate::engine::clock::Clock;
 use crate::failure::Failure;
+use crate::http::api::{Api, Reload};
 use crate::http::identity::Identity;
 use crate::http::jwt::Tokens;
 use crate::http::{self, Door, Mount, Setup};
@@ -31,12 +32,15 @@ pub struct Surfaces {
     pub chosen: Arc<dyn Surface>,
     /// What else is served, each at a path of its own.
     pub explicit: Vec<(&'static str, Arc<dyn Surface>)>,
+    /// What answers wishes for the profile `gateway` and the REST API.
+    pub desk: Option<Arc<Desk>>,
 }
 
 impl Surfaces {
     /// What an engine's configuration chose, and what stands beside it.
     pub fn of(engine: &Arc<Engine>) -> Result<Self, Failure> {
-        let chosen = Chosen::new(engine, Desk::new(Arc::clone(engine)));
+        let desk = Desk::new(Arc::clone(engine));
+        let chosen = Chosen::new(engine, Arc::clone(&desk));
         let mut explicit = vec![
             ("/mcp/discovery", Arc::clone(&chosen.discovery)),
             ("/mcp/gateway", Arc::clone(&chosen.gateway)),
@@ -47,7 +51,11 @@ impl Surfaces {
             Mode::Lazy => {}
         }
         let chosen = Arc::new(chosen);
-        Ok(Self { chosen, explicit })
+        Ok(Self {
+            chosen,
+            explicit,
+            desk: Some(desk),
+        })
     }
 }
 
@@ -59,6 +67,8 @@ pub struct Doors {
     pub ending: CancellationToken,
     /// Counts requests over all doors.
     pub gate: Arc<Gate>,
+    /// Reads the configuration again, where a process is behind the doors.
+    pub reload: Option<Reload>,
 }
 
 impl Doors {
@@ -120,9 +130,18 @@ impl Doors {
             sessions_max: usize::try_from(settings.limits.sessions).unwrap_or(usize::MAX),
             clock: self.clock.clone(),
             ending: self.ending.clone(),
+            api: self.api(surfaces),
         };
         tasks.spawn(bound.run(Door::router(&settings.http, setup), self.ending.clone()));
         Ok(address)
+    }
+
+    fn api(&self, surfaces: &Surfaces) -> Option<Api> {
+        Some(Api {
+            desk: Arc::clone(surfaces.desk.as_ref()?),
+            gate: Arc::clone(&self.gate),
+            reload: self.reload.clone()?,
+        })
     }
 
     /// A door that others can reach needs somebody who can show who they are.
@@ -171,11 +190,13 @@ mod tests {
         let surfaces = Surfaces {
             chosen: StandIn::new(),
             explicit: vec![("/mcp/full", StandIn::new())],
+            desk: None,
         };
         let doors = Doors {
             clock,
             ending: CancellationToken::new(),
             gate: Arc::default(),
+            reload: None,
         };
         let tasks = TaskTracker::new();
         let outcome = doors

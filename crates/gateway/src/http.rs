@@ -1,8 +1,9 @@
-//! The HTTP door: MCP over Streamable HTTP, health, metrics, and who may come in.
+//! The HTTP door: MCP over Streamable HTTP, the REST API, health, metrics, and who may come in.
 //!
 //! Only this module knows axum. It turns requests into what [`crate::mcp`] takes and answers into
 //! one write where nothing has to stream.
 
+pub mod api;
 mod endpoint;
 mod event;
 pub mod guard;
@@ -69,6 +70,8 @@ pub struct Setup {
     pub clock: Clock,
     /// Fires when the door closes.
     pub ending: CancellationToken,
+    /// What the REST API works with, where it is served.
+    pub api: Option<api::Api>,
 }
 
 impl Door {
@@ -95,6 +98,9 @@ impl Door {
                 .with_state(serving);
             router = router.route(mount.path, methods);
         }
+        if let Some(api) = setup.api {
+            router = router.merge(api::routes(api, &door));
+        }
         router = router
             .route("/metrics", get(measurements).with_state(Arc::clone(&door)))
             .layer(middleware::from_fn_with_state(
@@ -110,7 +116,7 @@ impl Door {
             .fallback(|| async {
                 (
                     StatusCode::NOT_FOUND,
-                    "there is nothing here; MCP is at /mcp\n",
+                    "there is nothing here; MCP is at /mcp, the REST API at /api/v1\n",
                 )
             })
             .layer(middleware::from_fn_with_state(Arc::clone(&door), check))
@@ -147,7 +153,13 @@ async fn authenticate(
             request.extensions_mut().insert(Arc::new(caller));
             next.run(request).await
         }
-        Err(refused) => metadata::refusal(&door, request.headers(), request.uri(), &refused),
+        Err(refused) => {
+            let refusal = metadata::refusal(&door, request.headers(), request.uri(), &refused);
+            if request.uri().path().starts_with("/api/") {
+                return api::unauthorised(refusal, refused.why());
+            }
+            refusal
+        }
     }
 }
 

@@ -16,11 +16,13 @@ use toolcrib_core::policy::Caller;
 use toolcrib_core::{Code, limits};
 
 use crate::control::{Counts, Place, Status};
+use crate::desk::{Desk, registry};
 use crate::doors::{Doors, Surfaces};
 use crate::engine::connections::Users;
 use crate::engine::{Engine, open_here};
 use crate::failure::Failure;
 use crate::finding::Finding;
+use crate::http::api::Reload;
 use crate::loader::Loader;
 use crate::mcp::full::Full;
 use crate::reload::queue::{Ending, queue};
@@ -236,7 +238,7 @@ fn open_control(
 
 /// Opens the door that was asked for; on standard streams, says when the client has gone.
 async fn open_doors(
-    process: &Process,
+    process: &Arc<Process>,
     stdio: bool,
     listen: Option<String>,
     tasks: &TaskTracker,
@@ -249,7 +251,16 @@ async fn open_doors(
         clock: process.engine.clock().clone(),
         ending: ending.clone(),
         gate: Arc::default(),
+        reload: Some(reloading(process)),
     };
+    if let Some(desk) = &surfaces.desk {
+        let place = &config.settings.registry.operations_path;
+        let path = process.surroundings.resolve(place);
+        let writes = config.settings.registry.write_operations;
+        if let Some(path) = path.filter(|path| writes || path.exists()) {
+            tasks.spawn(keep_registry(Arc::clone(desk), path, writes));
+        }
+    }
     if !stdio {
         settings.http.listen = listen.unwrap_or(settings.http.listen);
         let base = config.path.as_deref().and_then(std::path::Path::parent);
@@ -295,6 +306,46 @@ fn announce(process: &Process, socket: Option<PathBuf>) {
         socket = socket.map(|p| p.display().to_string()),
         "ready"
     );
+}
+
+/// Reads the configuration again for whoever asks over HTTP.
+fn reloading(process: &Arc<Process>) -> Reload {
+    let process = Arc::downgrade(process);
+    Arc::new(move || {
+        let process = process.upgrade();
+        Box::pin(async move {
+            let report = process?.reload().await.ok()?;
+            serde_json::to_value(&*report).ok()
+        })
+    })
+}
+
+/// Writes the registry of operations where that is wanted, and holds a file that is there against the
+/// catalog: while it does not fit, intent is switched off.
+async fn keep_registry(desk: Arc<Desk>, path: PathBuf, writes: bool) {
+    let caller = Caller::local(&desk.config().settings.policy);
+    let shown = path.display().to_string();
+    if writes {
+        let made = desk.registry(&caller).await;
+        match registry::write(&path, &made.text()) {
+            Ok(()) => tracing::info!(
+                path = shown,
+                operations = made.operation_count,
+                "registry written"
+            ),
+            Err(error) => tracing::warn!(path = shown, %error, "the registry cannot be written"),
+        }
+        return;
+    }
+    let found = desk.verify(&caller, &path).await;
+    for drift in &found {
+        tracing::warn!(path = shown, %drift, "the registry of operations does not fit the catalog");
+    }
+    if found.is_empty() {
+        tracing::info!(path = shown, "the registry of operations fits the catalog");
+    } else {
+        tracing::warn!("gateway.intent is switched off until the registry fits");
+    }
 }
 
 /// Says how many tools full mode exposes to whoever started the process.

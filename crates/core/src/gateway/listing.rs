@@ -74,7 +74,8 @@ impl Filters {
         given.collect()
     }
 
-    fn take(&self, adapter: &Adapter) -> bool {
+    /// Whether an adapter is one of those.
+    pub fn take(&self, adapter: &Adapter) -> bool {
         let category = self
             .category
             .as_deref()

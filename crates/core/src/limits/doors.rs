@@ -124,3 +124,5 @@ pub const TOOLS_ASKED_TOKENS_MAX: usize = 3_000;
 pub const REFERENCE_ITEMS_MAX: usize = 3;
 /// Largest answer that a reference shows as an example.
 pub const REFERENCE_RESPONSE_BYTES_MAX: usize = 600;
+/// Largest file of a registry of operations that is read.
+pub const REGISTRY_FILE_BYTES_MAX: u64 = 256 * 1024 * 1024;

@@ -190,7 +190,7 @@ fn listed(tools: &[Arc<Entry>], parameter: &str, is_one: impl Fn(&str) -> bool) 
 }
 
 /// How things stand with an adapter, in one word.
-pub(super) fn status(enabled: bool, standing: &Standing) -> &'static str {
+pub fn status(enabled: bool, standing: &Standing) -> &'static str {
     match (enabled, standing.breaker, standing.health) {
         (false, _, _) => "disabled",
         (_, Breaker::Open, _) => "down",

@@ -21,6 +21,7 @@ const REASONS_MAX: usize = 3;
 impl Desk {
     /// Finds the tool for a wish and everything that is needed to run it.
     pub async fn intent(&self, caller: &Caller, wish: Intent) -> Result<Value> {
+        self.require_registry()?;
         let usual = self.config().settings.search.default_limit;
         let limit = wish.limit.or_else(|| usize::try_from(usual).ok());
         let limit = limit.unwrap_or(SEARCH_ALTERNATIVES).min(INTENT_LIMIT_MAX);
@@ -68,7 +69,7 @@ impl Desk {
     }
 
     /// Arguments that fit a tool: those that its description gives, else made from its schema.
-    pub(super) fn example(&self, entry: &Entry) -> Option<Value> {
+    pub fn example(&self, entry: &Entry) -> Option<Value> {
         let id = &entry.tool.id;
         let described = self.engine.described(id.server());
         let operation = described

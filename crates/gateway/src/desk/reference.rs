@@ -99,10 +99,7 @@ impl Desk {
         let title = tool.title.clone().unwrap_or_else(|| spoken(tool.id.tool()));
         let id = self.engine.snapshot().canonical_id(entry);
         let mut example = json!({"title": title, "tool_id": id, "request": request});
-        let output = match operation {
-            Some(operation) => operation.output_schema(),
-            None => tool.output_schema.as_deref().cloned(),
-        };
+        let output = output(entry, operation);
         let response = output.and_then(|schema| schema::sample(&schema));
         if let Some(response) =
             response.filter(|r| r.to_string().len() <= REFERENCE_RESPONSE_BYTES_MAX)
@@ -110,6 +107,12 @@ impl Desk {
             example["response"] = response;
         }
         Some(example)
+    }
+
+    /// The schema of a tool's answer, where one is known.
+    pub fn output_schema(&self, entry: &Entry) -> Option<Value> {
+        let facts = self.facts(entry.tool.id.server(), &self.engine.snapshot());
+        output(entry, operation(&facts, entry))
     }
 
     async fn of_tool(&self, caller: &Caller, server: &str, tool: &str) -> Result<Value> {
@@ -151,6 +154,14 @@ impl Desk {
             "webhooks": webhooks(link.as_deref()),
             "best_practices": practices(Some(entry.metadata.risk)),
         }))
+    }
+}
+
+/// The schema of a tool's answer, where one is known.
+fn output(entry: &Entry, operation: Option<&Operation>) -> Option<Value> {
+    match operation {
+        Some(operation) => operation.output_schema(),
+        None => entry.tool.output_schema.as_deref().cloned(),
     }
 }
 

@@ -15,9 +15,34 @@ use crate::engine::ask::{Listing, Search};
 use crate::engine::error::Result;
 use crate::engine::snapshot::Entry;
 
+/// The tools of an adapter that were asked for.
+#[derive(Clone, Debug)]
+pub struct Stocked {
+    /// The adapter.
+    pub adapter: String,
+    /// How many tools of it the caller can run.
+    pub total: usize,
+    /// What they are about, most first.
+    pub categories: Vec<String>,
+    /// Those that were asked for.
+    pub tools: Vec<listing::Tool>,
+}
+
 impl Desk {
     /// A page of the tools of an adapter.
     pub async fn tools(&self, caller: &Caller, wish: Shelf) -> Result<Value> {
+        let found = self.stocked(caller, &wish).await?;
+        let shown = listing::Shelf {
+            adapter: &found.adapter,
+            total: found.total,
+            categories: found.categories,
+            tools: found.tools,
+        };
+        Ok(listing::tools(&shown, wish.window))
+    }
+
+    /// Every tool of an adapter that is wanted.
+    pub async fn stocked(&self, caller: &Caller, wish: &Shelf) -> Result<Stocked> {
         let listing = Listing {
             server: wish.adapter.clone(),
             ..Listing::default()
@@ -48,13 +73,12 @@ impl Desk {
                 optional_param_count: optional.len(),
             }
         });
-        let shown = listing::Shelf {
-            adapter: &page.server,
+        Ok(Stocked {
             total: page.total,
             categories: facts.groups(&page.tools).into_keys().collect(),
             tools: tools.collect(),
-        };
-        Ok(listing::tools(&shown, wish.window))
+            adapter: page.server,
+        })
     }
 
     async fn matching(

@@ -84,7 +84,8 @@ pub(super) async fn post(
     }
 }
 
-async fn read(body: Body) -> Result<Bytes, (StatusCode, String)> {
+/// Reads a body within bounds of size and time.
+pub(super) async fn read(body: Body) -> Result<Bytes, (StatusCode, String)> {
     let reading = to_bytes(body, DOOR_BODY_BYTES_MAX);
     match tokio::time::timeout(Duration::from_millis(HTTP_BODY_MS_MAX), reading).await {
         Ok(Ok(text)) => Ok(text),

@@ -31,6 +31,19 @@ pub enum Refused {
     Unavailable,
 }
 
+impl Refused {
+    /// Why, in one sentence.
+    pub fn why(&self) -> &str {
+        match self {
+            Refused::Unavailable => "credentials cannot be checked now; try again later",
+            Refused::Missing => {
+                "send an API key or a token as `Authorization: Bearer …`; `toolcrib keys create` makes keys"
+            }
+            Refused::Invalid(why) => why,
+        }
+    }
+}
+
 impl Identity {
     /// Callers on this machine need no credentials where `open`; API keys are those of `store`.
     pub fn new(

@@ -43,16 +43,13 @@ pub(super) async fn show(State(door): State<Arc<Door>>, headers: HeaderMap, uri:
 
 /// Tells a caller that it was not let in, and how to be.
 pub(super) fn refusal(door: &Door, headers: &HeaderMap, uri: &Uri, refused: &Refused) -> Response {
-    let (error, why) = match refused {
+    let why = refused.why();
+    let error = match refused {
         Refused::Unavailable => {
-            let why = "credentials cannot be checked now; try again later\n";
-            return (StatusCode::SERVICE_UNAVAILABLE, why).into_response();
+            return (StatusCode::SERVICE_UNAVAILABLE, format!("{why}\n")).into_response();
         }
-        Refused::Missing => (
-            None,
-            "send an API key or a token as `Authorization: Bearer …`; `toolcrib keys create` makes keys",
-        ),
-        Refused::Invalid(why) => (Some("invalid_token"), why.as_str()),
+        Refused::Missing => None,
+        Refused::Invalid(_) => Some("invalid_token"),
     };
     let mut challenge = "Bearer realm=\"toolcrib\"".to_owned();
     if let Some(error) = error {

@@ -79,6 +79,8 @@ pub fn label(path: &str) -> &'static str {
         "/healthz" => "/healthz",
         "/readyz" => "/readyz",
         "/metrics" => "/metrics",
+        path if path.starts_with("/api/v1/") => "/api/v1",
+        path if path == "/api/adapters" || path.starts_with("/api/adapters/") => "/api/adapters",
         _ => "other",
     }
 }

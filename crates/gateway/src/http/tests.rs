@@ -39,6 +39,7 @@ impl Visitor {
             sessions_max,
             clock: Clock::system(),
             ending: ending.clone(),
+            api: None,
         };
         Self {
             router: Door::router(&Http::default(), setup),

@@ -3,6 +3,8 @@
 //! It reads what the five are called with and hands it to the [`Desk`]; what is found, decided and
 //! answered is the same for every door.
 
+pub mod input;
+
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -11,21 +13,18 @@ use serde_json::{Map, Value, json};
 use tokio::sync::broadcast;
 use toolcrib_config::model::settings::Names;
 use toolcrib_core::Code;
-use toolcrib_core::gateway::definitions::{
-    CATEGORIES, Meta, SECTIONS, Spelling, USE_CASES, definitions,
-};
+use toolcrib_core::gateway::definitions::{CATEGORIES, Meta, SECTIONS, Spelling, definitions};
 use toolcrib_core::gateway::listing::{Filters, Window};
 use toolcrib_core::gateway::reference::Section;
-use toolcrib_core::limits::INTENT_LIMIT_MAX;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault};
 
 use super::bridge;
-use super::discovery::input::{self, Bad, Input};
+use super::discovery::input::{Bad, Input, refuse, unknown_tool};
 use super::fields::{Fields, raw};
 use super::service::{Outcome, not_offered};
 use super::surface::{Change, Context, Description, Surface};
-use crate::desk::{Desk, Intent, Reference, Shelf, failure};
+use crate::desk::{Desk, Reference, Shelf, failure};
 use crate::engine::ask::Execution;
 use crate::engine::error::Error;
 
@@ -91,7 +90,7 @@ impl Gateway {
         };
         let Some(meta) = Meta::of(&name) else {
             let known = Meta::ALL.map(Meta::name);
-            return Err(input::unknown_tool(&name, &known, context));
+            return Err(unknown_tool(&name, &known, context));
         };
         let arguments = fields.as_ref().and_then(|fields| fields.get("arguments"));
         let told = match meta {
@@ -106,51 +105,25 @@ impl Gateway {
             Err(Refusal::Engine(error, id)) => {
                 Ok(said(&failure(&error, id.as_deref()), Vec::new(), true))
             }
-            Err(Refusal::Bad(bad)) => input::refuse(bad, context, told_bad),
+            Err(Refusal::Bad(bad)) => refuse(bad, context, told_bad),
         }
     }
 
     async fn intent(&self, arguments: Option<&RawValue>, context: &Context) -> Told {
-        let input = Input::read(arguments, &["query", "adapter", "context", "limit"])?;
-        let known = input.object("context")?;
-        let inner = Input::inside(known.clone(), "context");
-        inner.text("currency")?;
-        inner.text("country")?;
-        inner.word("use_case", &USE_CASES)?;
-        let limit = input.number("limit", INTENT_LIMIT_MAX as u64)?;
-        let intent = Intent {
-            query: input.required("query")?,
-            adapter: input.text("adapter")?,
-            context: known,
-            limit: limit.and_then(|limit| usize::try_from(limit).ok()),
-        };
+        let intent = input::intent(arguments)?;
         let answer = self.desk.intent(&context.caller, intent).await?;
         Ok((answer, Vec::new()))
     }
 
     async fn execute(&self, arguments: Option<&RawValue>, context: &Context) -> Told {
-        let input = Input::read(arguments, &["tool_id", "params", "options"])?;
-        let id = input.required("tool_id")?;
-        let options = input.options()?;
-        let Some((adapter, tool)) = id
-            .split_once(':')
-            .filter(|(a, t)| !a.is_empty() && !t.is_empty())
-        else {
-            return Err(Bad::new("tool_id", "must be written `adapter:tool`").into());
-        };
-        // The tool's own parameters go on as they were written.
-        let given = arguments.and_then(Fields::of);
-        let given = given.as_ref().and_then(|fields| fields.get("params"));
-        let given = given.filter(|given| given.get() != "null");
-        if given.is_some_and(|given| !given.get().trim_start().starts_with('{')) {
-            return Err(Bad::new("params", "must be an object").into());
-        }
+        let wish = input::execution(arguments)?;
+        let given = wish.params.as_deref();
         let execution = Execution {
-            options,
-            ..bridge::execution(adapter, tool, given, context)
+            options: wish.options,
+            ..bridge::execution(&wish.adapter, &wish.tool, given, context)
         };
         let told = self.desk.execute(&context.caller, execution).await;
-        told.map_err(|error| Refusal::Engine(error, Some(id)))
+        told.map_err(|error| Refusal::Engine(error, Some(wish.id)))
     }
 
     async fn adapters(&self, arguments: Option<&RawValue>, context: &Context) -> Told {

@@ -28,10 +28,15 @@ impl Client {
 
     /// A client of a command that is not started yet.
     pub(crate) fn over(mut command: Command) -> Self {
+        command.stderr(Stdio::null());
+        Self::heard_elsewhere(command)
+    }
+
+    /// The same, where what the program logs goes somewhere already.
+    pub(crate) fn heard_elsewhere(mut command: Command) -> Self {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
             .spawn()
             .unwrap();
         Self {

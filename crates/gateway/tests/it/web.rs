@@ -26,6 +26,13 @@ pub(crate) struct Came {
     pub(crate) body: String,
 }
 
+impl Came {
+    /// The body as JSON.
+    pub(crate) fn json(&self) -> Value {
+        serde_json::from_str(&self.body).unwrap_or_else(|error| panic!("{error}: {}", self.body))
+    }
+}
+
 impl Web {
     /// Starts the program and finds out where it listens.
     pub(crate) fn start(home: &Home) -> Self {
@@ -81,6 +88,24 @@ impl Web {
                 .header("mcp-protocol-version", "2025-11-25");
         }
         self.send(request)
+    }
+
+    /// Posts JSON to a path with further headers.
+    pub(crate) fn tell(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> Came {
+        let mut request = self
+            .client
+            .post(format!("{}{path}", self.origin))
+            .header("content-type", "application/json")
+            .body(body.to_string());
+        for (name, value) in headers {
+            request = request.header(*name, *value);
+        }
+        self.send(request)
+    }
+
+    /// Where the process listens, without the scheme.
+    pub(crate) fn address(&self) -> &str {
+        self.origin.trim_start_matches("http://")
     }
 
     fn send(&self, request: reqwest::RequestBuilder) -> Came {
