@@ -500,7 +500,7 @@ pub const SAMPLE_BYTES_MAX: usize = 8 * 1024;
 /// What the details of a tool may cost, unless the verbatim schema is asked for.
 pub const DETAILS_TOKENS_MAX: usize = 1_500;
 /// What the details of a tool cost once long texts are shortened, where shortening them suffices.
-pub const DETAILS_TOKENS_WANTED: usize = 134;
+pub const DETAILS_TOKENS_WANTED: usize = 132;
 /// Most parameters of one tool that details list.
 pub const DETAILS_PARAMETERS_MAX: usize = 400;
 /// Largest message that the MCP door reads from a pipe.

@@ -34,9 +34,13 @@ struct Level {
 }
 
 /// Longest texts, tried until the answer costs what is wanted.
-const TEXTS: [usize; 17] = [
-    2_000, 1_000, 600, 400, 300, 240, 200, 160, 130, 100, 80, 64, 52, 44, 36, 30, 24,
+const TEXTS: [usize; 18] = [
+    2_000, 1_000, 600, 400, 300, 240, 200, 160, 130, 100, 80, 64, 52, 44, 36, 30, 24, 20,
 ];
+
+/// Below this the tool's own text, whose beginning was read in the search already, gives way before
+/// those of its parameters, which were not.
+const TEXT_SCARCE: usize = 44;
 
 /// Where in [`TEXTS`] the texts of a tool stand that costs more than is wanted however short they are.
 const TEXTS_OF_LARGE: usize = 10;
@@ -228,8 +232,12 @@ struct Page<'a> {
 
 impl<'a> Page<'a> {
     fn written(&self, level: &Level) -> String {
-        // The tool's own text is mostly the longest, and its beginning was read in the search already.
-        let own = if level.text == 0 { 0 } else { level.text + 40 };
+        // The tool's own text is mostly the longest.
+        let own = match level.text {
+            0 => 0,
+            text if text < TEXT_SCARCE => text + 8,
+            text => text + 40,
+        };
         let (description, cut) = prose::shorten(&self.tool.description, own);
         let (mut answer, cut_inside) = self.answer(level);
         answer.description = &description;
