@@ -11,6 +11,7 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::header::AUTHORIZATION;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
+use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
 use toolcrib_core::limits::{TOKEN_RECHECK_MS, TOKEN_RENEWED_BEFORE_S};
 use toolcrib_core::secret::Secret;
@@ -184,42 +185,18 @@ impl OAuth {
         if let Some(token) = self.read().await.map_err(|f| f.to_string())?.filter(newer) {
             return Ok(token);
         }
-        let outcome = self.exchange().await;
-        drop(guard);
+        // Whoever asked may give up meanwhile. The server has taken the old refresh token back by then:
+        // what it gives for it must be written all the same.
+        let exchange = exchange(self.keeper.clone(), self.url.clone(), guard);
+        let outcome = tokio::spawn(exchange).await;
         match self.read().await.map_err(|f| f.to_string())?.filter(newer) {
             Some(token) => Ok(token),
             None => Err(match outcome {
-                Ok(()) => "the authorization server gave the same token again".to_owned(),
-                Err(error) => login::describe(&error),
+                Ok(Ok(())) => "the authorization server gave the same token again".to_owned(),
+                Ok(Err(error)) => login::describe(&error),
+                Err(_) => "the renewal was broken off".to_owned(),
             }),
         }
-    }
-
-    async fn exchange(&self) -> Result<(), AuthError> {
-        let store = |error| AuthError::CredentialStoreError(error);
-        let record = self.keeper.latest().await.map_err(store)?;
-        let Some((record, issuer)) = record else {
-            return Err(AuthError::AuthorizationRequired);
-        };
-        let mut manager = AuthorizationManager::new(self.url.clone()).await?;
-        manager.set_credential_store(self.keeper.clone());
-        let metadata = manager.resolve_metadata().await?.metadata;
-        if let Some(current) = &metadata.issuer
-            && *current != issuer
-        {
-            // A refresh token goes to nobody but the server that issued it.
-            return Err(AuthError::AuthorizationServerMismatch {
-                expected_issuer: issuer,
-                received_issuer: current.clone(),
-            });
-        }
-        login::check_places(&metadata)?;
-        manager.set_metadata(metadata);
-        let mut client = OAuthClientConfig::new(record.credentials.client_id, record.redirect_uri);
-        client.client_secret = record.client_secret;
-        manager.configure_client(client)?;
-        manager.refresh_token().await?;
-        Ok(())
     }
 
     fn remedy(&self, refusal: &Refusal) -> String {
@@ -234,6 +211,35 @@ impl OAuth {
             None => format!("run `toolcrib login {server}`"),
         }
     }
+}
+
+/// Gets another token for the latest one and writes it; `guard` keeps others from doing the same.
+async fn exchange(keeper: Keeper, url: Url, guard: OwnedMutexGuard<()>) -> Result<(), AuthError> {
+    let store = |error| AuthError::CredentialStoreError(error);
+    let record = keeper.latest().await.map_err(store)?;
+    let Some((record, issuer)) = record else {
+        return Err(AuthError::AuthorizationRequired);
+    };
+    let mut manager = AuthorizationManager::new(url).await?;
+    manager.set_credential_store(keeper);
+    let metadata = manager.resolve_metadata().await?.metadata;
+    if let Some(current) = &metadata.issuer
+        && *current != issuer
+    {
+        // A refresh token goes to nobody but the server that issued it.
+        return Err(AuthError::AuthorizationServerMismatch {
+            expected_issuer: issuer,
+            received_issuer: current.clone(),
+        });
+    }
+    login::check_places(&metadata)?;
+    manager.set_metadata(metadata);
+    let mut client = OAuthClientConfig::new(record.credentials.client_id, record.redirect_uri);
+    client.client_secret = record.client_secret;
+    manager.configure_client(client)?;
+    manager.refresh_token().await?;
+    drop(guard);
+    Ok(())
 }
 
 impl Authorisation for OAuth {

@@ -1,12 +1,14 @@
 //! Logging in, and tokens over their life.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use toolcrib_core::secret::Secret;
 use toolcrib_testkit::issuer::{self, Issuer};
 use toolcrib_testkit::remote::{Remote as StandIn, Settings};
 use toolcrib_testkit::tokens::Memory;
 use toolcrib_upstream::mcp::Failure;
+use toolcrib_upstream::mcp::authorisation::Authorisation;
 use toolcrib_upstream::mcp::credential::{self, Credentials};
 use toolcrib_upstream::mcp::http::Remote;
 use toolcrib_upstream::mcp::oauth::{
@@ -186,7 +188,7 @@ async fn many_requests_renew_a_token_once() {
     let oauth = Arc::new(world.oauth());
     let asked = (0..8).map(|_| {
         let oauth = Arc::clone(&oauth);
-        async move { toolcrib_upstream::mcp::authorisation::Authorisation::headers(&*oauth).await }
+        async move { Authorisation::headers(&*oauth).await }
     });
     for headers in futures::future::join_all(asked).await {
         assert!(!headers.unwrap().is_empty());
@@ -197,6 +199,40 @@ async fn many_requests_renew_a_token_once() {
         .filter(|grant| *grant == "refresh_token")
         .count();
     assert_eq!(renewals, 1, "{:?}", world.grants());
+}
+
+#[tokio::test]
+async fn a_renewal_that_nobody_waits_for_any_longer_is_kept() {
+    let settings = issuer::Settings {
+        lasts_s: 0,
+        ..issuer::Settings::default()
+    };
+    let world = World::new(settings, "access-2").await;
+    world.log_in(&World::wishes()).await.unwrap();
+    let oauth = world.oauth();
+    let renews = async {
+        while !world.grants().contains(&"refresh_token".to_owned()) {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        biased;
+        () = renews => {}
+        _ = Authorisation::headers(&oauth) => panic!("it was not given up before it was answered"),
+    }
+    // The old refresh token is spent: without the new one a person would have to log in again.
+    let kept = async {
+        while !world.memory.load("remote").await.unwrap()[0]
+            .content
+            .expose()
+            .contains("access-2")
+        {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(30), kept)
+        .await
+        .expect("the renewed token is written");
 }
 
 #[tokio::test]
