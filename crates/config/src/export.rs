@@ -11,7 +11,9 @@ mod flow;
 pub mod install;
 mod lines;
 pub mod own;
+pub mod record;
 mod splice;
+pub mod takeover;
 mod toml;
 mod yaml;
 

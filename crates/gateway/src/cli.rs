@@ -29,6 +29,7 @@ pub mod cache;
 pub mod config;
 mod counter;
 pub mod demo;
+pub mod doctor;
 pub mod execute;
 pub mod export;
 pub mod import;
@@ -46,7 +47,9 @@ pub mod rules;
 mod running;
 pub mod search;
 pub mod serve;
+pub mod setup;
 mod shown;
+pub mod stats;
 mod status;
 pub mod tools;
 pub mod trust;
@@ -124,6 +127,8 @@ pub enum Direct {
     Import(import::Import),
     /// Put Toolcrib into a client's configuration
     Export(export::Export),
+    /// Connect clients: their servers go behind Toolcrib, and Toolcrib takes their place
+    Setup(setup::Setup),
     /// Let the configuration files of a working directory be used, as they are now
     Trust(trust::Trust),
     /// Find out why a tool is on or off
@@ -142,6 +147,10 @@ pub enum Direct {
     Serve(serve::Serve),
     /// Show the running processes
     Status,
+    /// Check configuration, servers, store, cache, clock and clients, and say what to do
+    Doctor(doctor::Doctor),
+    /// Show tokens saved, calls, cache hits and the slowest servers
+    Stats(stats::Stats),
     /// Find servers in the public registry and add them
     Registry(registry::Registry),
     /// Write the registry of operations, and check that it fits the catalog
@@ -299,6 +308,7 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Config(command) => command.run(context),
         Direct::Import(command) => command.run(context),
         Direct::Export(command) => command.run(context),
+        Direct::Setup(command) => command.run(context),
         Direct::Trust(command) => command.run(context),
         Direct::Rules(command) => command.run(context),
         Direct::List(command) => command.run(context),
@@ -310,6 +320,8 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Demo(command) => command.run(context),
         Direct::Serve(command) => command.run(context),
         Direct::Status => status::run(context),
+        Direct::Doctor(command) => command.run(context),
+        Direct::Stats(command) => command.run(context),
         Direct::Workshop(command) => command.run(context),
         Direct::Registry(command) => command.run(context),
         Direct::RegistryFile(command) => command.run(context),
@@ -346,6 +358,11 @@ fn conclude(ui: &mut Ui, outcome: Result<(), Failure>) -> u8 {
             exit::FAILED
         }
     }
+}
+
+/// Whether a person can be asked.
+fn is_interactive(context: &Context) -> bool {
+    !context.ui.is_json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 fn now_ms() -> i64 {

@@ -61,6 +61,12 @@ use crate::control::Counts;
 
 pub use here::open_here;
 
+/// The counter of tool lists that were answered from what was kept.
+pub const LIST_KEPT: &str = "list.kept";
+
+/// The counter of tool lists that a caller had to wait for.
+pub const LIST_ASKED: &str = "list.asked";
+
 /// The engine. Shared behind an `Arc`.
 pub struct Engine {
     snapshot: ArcSwap<Snapshot>,
@@ -185,6 +191,9 @@ impl Engine {
             self.tasks.wait().await;
         }
         self.upstream.close().await;
+        if let Err(error) = self.store.flush_counters().await {
+            tracing::warn!(%error, "what was counted could not be written down");
+        }
     }
 
     /// Whether lists are kept in memory at all.

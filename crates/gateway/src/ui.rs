@@ -136,6 +136,19 @@ impl Ui {
         let _ = self.err.write_all(line.into().render().as_bytes());
     }
 
+    /// Shows a table beside what was asked for, on standard error.
+    pub fn note_table(&mut self, table: &Table) {
+        for line in table.lines(self.columns) {
+            self.note(line);
+        }
+    }
+
+    /// Prints nothing more on standard output: what was asked for is said.
+    pub fn mute(&mut self) {
+        self.flush_out();
+        self.closed = true;
+    }
+
     /// Shows a finding with its place, on standard error.
     pub fn finding(&mut self, finding: &Finding) {
         for line in Line::of_finding(finding) {
@@ -165,13 +178,17 @@ impl Ui {
 
     /// Writes out what is still held back; an error other than a closed pipe is given back once.
     pub fn finish(&mut self) -> io::Result<()> {
+        self.flush_out();
+        let _ = self.err.flush();
+        self.broken.take().map_or(Ok(()), Err)
+    }
+
+    fn flush_out(&mut self) {
         if !self.closed
             && let Err(error) = self.out.flush()
         {
             self.stumble(error);
         }
-        let _ = self.err.flush();
-        self.broken.take().map_or(Ok(()), Err)
     }
 
     fn write(&mut self, text: &str) {

@@ -179,6 +179,72 @@ pub fn remove_entry(
     Ok(format!("{mark}{new}"))
 }
 
+/// The text of a client's file with a server in it that another text of it has. A name that is there
+/// already, or that the other text does not have, changes nothing.
+pub fn copy_entry(
+    client: &'static Client,
+    path: &Path,
+    text: &str,
+    other: &str,
+    name: &str,
+) -> Result<String, ExportError> {
+    let file = Document::new(client, path)?;
+    let other = file.tree(split_mark(other).1)?;
+    let Some(value) = file.find(&other, name).map(crate::node::Node::to_json) else {
+        return Ok(text.to_owned());
+    };
+    let (mark, text) = split_mark(text);
+    let tree = file.tree(text)?;
+    if file.find(&tree, name).is_some() {
+        return Ok(format!("{mark}{text}"));
+    }
+    let splices = file.insertion_of(text, &tree, name, &value);
+    let new = splice::apply(text, splices.ok_or_else(|| file.refusal())?);
+    let mut expected = tree.to_json();
+    file.put_value(&mut expected, &tree, name, value);
+    file.confirm(&new, &expected)?;
+    Ok(format!("{mark}{new}"))
+}
+
+/// The names under which servers stand in a client's file, each with its line.
+pub fn names(
+    client: &'static Client,
+    path: &Path,
+    text: &str,
+) -> Result<Vec<(String, usize)>, ExportError> {
+    let file = Document::new(client, path)?;
+    let (_, text) = split_mark(text);
+    if text.trim().is_empty() {
+        return Ok(Vec::new());
+    }
+    let tree = file.tree(text)?;
+    Ok(file.names(text, &tree))
+}
+
+/// Whether a server of a client's file is Toolcrib itself.
+pub fn is_ours(client: &'static Client, path: &Path, text: &str, name: &str) -> bool {
+    let Ok(file) = Document::new(client, path) else {
+        return false;
+    };
+    let (_, text) = split_mark(text);
+    file.tree(text)
+        .is_ok_and(|tree| file.is_ours(text, &tree, name))
+}
+
+/// The program that a server of a client's file starts, as it is written there.
+pub fn command_of(client: &'static Client, path: &Path, text: &str, name: &str) -> Option<String> {
+    let file = Document::new(client, path).ok()?;
+    let tree = file.tree(split_mark(text).1).ok()?;
+    let entry = file.find(&tree, name)?;
+    let written = ["command", "cmd"]
+        .into_iter()
+        .find_map(|key| entry.get(key))?;
+    let program = written
+        .as_str()
+        .or_else(|| written.items().first()?.as_str());
+    program.map(str::to_owned)
+}
+
 /// Whether a client's file has its key for servers.
 pub fn has_root(client: &'static Client, path: &Path, text: &str) -> bool {
     let Ok(file) = Document::new(client, path) else {

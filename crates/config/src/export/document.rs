@@ -161,7 +161,7 @@ impl<'a> Document<'a> {
                     Family::Continue => "name: Local Config\nversion: 1.0.0\nschema: v1\n",
                     _ => "",
                 };
-                let piece = self.piece(&nothing, entry, &value);
+                let piece = self.piece(&nothing, &entry.name, &value);
                 let splices = lines::insert(head, &nothing, &root, &piece).unwrap_or_default();
                 splice::apply(head, splices)
             }
@@ -177,25 +177,48 @@ impl<'a> Document<'a> {
         }
     }
 
-    fn piece<'v>(&self, tree: &Node, entry: &'v Entry, value: &'v Json) -> Piece<'v> {
+    fn piece<'v>(&self, tree: &Node, name: &'v str, value: &'v Json) -> Piece<'v> {
         if self.is_list(tree) {
             Piece::Item(value)
         } else {
-            Piece::Member(&entry.name, value)
+            Piece::Member(name, value)
         }
+    }
+
+    /// The names under which servers stand in the file, each with its line.
+    pub(super) fn names(&self, text: &str, tree: &Node) -> Vec<(String, usize)> {
+        let source = Source::new(self.path, text);
+        let line = |span: crate::text::Span| source.position(span.start).0;
+        let Some(servers) = self.servers(tree) else {
+            return Vec::new();
+        };
+        let members = servers.entries().iter();
+        let items = servers.items().iter().filter_map(|item| {
+            let name = item.get("name").and_then(Node::as_str)?;
+            Some((name.to_owned(), line(item.span)))
+        });
+        members
+            .map(|entry| (entry.key.clone(), line(entry.key_span)))
+            .chain(items)
+            .collect()
     }
 
     /// The changes that put the entry in.
     pub(super) fn insertion(&self, text: &str, tree: &Node, entry: &Entry) -> Option<Vec<Splice>> {
-        let value = self.value(tree, entry);
+        self.insertion_of(text, tree, &entry.name, &self.value(tree, entry))
+    }
+
+    /// The changes that put a value in as the server of that name.
+    pub(super) fn insertion_of(
+        &self,
+        text: &str,
+        tree: &Node,
+        name: &str,
+        value: &Json,
+    ) -> Option<Vec<Splice>> {
         let keys = self.keys(tree);
         if self.format == Format::Toml {
-            return Some(vec![toml::append(
-                text,
-                &keys.join("."),
-                &entry.name,
-                &value,
-            )]);
+            return Some(vec![toml::append(text, &keys.join("."), name, value)]);
         }
         let in_braces = text[tree.span.start..].starts_with('{');
         if self.format == Format::Yaml && !in_braces {
@@ -203,20 +226,20 @@ impl<'a> Document<'a> {
             if text.replace("\r\n", "").contains('\r') {
                 return None;
             }
-            let piece = self.piece(tree, entry, &value);
+            let piece = self.piece(tree, name, value);
             if let Some(splices) = lines::insert(text, tree, &keys.join("."), &piece) {
                 return Some(splices);
             }
         }
         let mut path = keys;
-        path.push(&entry.name);
+        path.push(name);
         let mut map = tree;
         let mut depth = 0;
         while let Some(inner) = map.get(path[depth]) {
             match inner.value {
                 Value::Map(_) => map = inner,
                 Value::Null => {
-                    let value = flow::nested(&path[depth + 1..], &value);
+                    let value = flow::nested(&path[depth + 1..], value);
                     return Some(flow::replace(text, tree, inner, &value));
                 }
                 _ => return None,
@@ -226,7 +249,7 @@ impl<'a> Document<'a> {
         if !text[map.span.start..map.span.end].starts_with('{') {
             return None;
         }
-        let value = flow::nested(&path[depth + 1..], &value);
+        let value = flow::nested(&path[depth + 1..], value);
         Some(flow::insert(text, tree, map, path[depth], &value))
     }
 
@@ -295,7 +318,11 @@ impl<'a> Document<'a> {
 
     /// Puts the entry into the value of the file, as the edit should.
     pub(super) fn put(&self, value: &mut Json, tree: &Node, entry: &Entry) {
-        let inner = self.value(tree, entry);
+        self.put_value(value, tree, &entry.name, self.value(tree, entry));
+    }
+
+    /// Puts a server into the value of the file, as the edit should.
+    pub(super) fn put_value(&self, value: &mut Json, tree: &Node, name: &str, inner: Json) {
         let is_list = self.is_list(tree);
         let mut at = value;
         let keys = self.keys(tree);
@@ -308,7 +335,7 @@ impl<'a> Document<'a> {
         }
         match at {
             Json::Array(items) => items.push(inner),
-            other => other[&entry.name] = inner,
+            other => other[name] = inner,
         }
     }
 

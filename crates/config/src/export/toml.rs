@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use serde_json::Value as Json;
-use toml_edit::{Document, DocumentMut, Item, Table};
+use toml_edit::{Document, DocumentMut, Item, Table, Value};
 
 use super::splice::{Splice, line_end, line_start, newline, newline_at, newline_before};
 
@@ -41,15 +41,27 @@ fn item(value: &Json) -> Item {
             }
             Item::Table(table)
         }
-        Json::Array(items) => {
-            let array: toml_edit::Array = items.iter().filter_map(Json::as_str).collect();
-            toml_edit::value(array)
-        }
-        Json::Bool(value) => toml_edit::value(*value),
-        Json::Number(number) => toml_edit::value(number.as_i64().unwrap_or_default()),
-        Json::String(text) => toml_edit::value(text.as_str()),
-        Json::Null => Item::None,
+        other => inline(other).map_or(Item::None, toml_edit::value),
     }
+}
+
+/// A value on one line; TOML has none for `null`.
+fn inline(value: &Json) -> Option<Value> {
+    Some(match value {
+        Json::Object(map) => {
+            let members = map.iter();
+            let members = members.filter_map(|(key, value)| Some((key, inline(value)?)));
+            Value::InlineTable(members.collect())
+        }
+        Json::Array(items) => Value::Array(items.iter().filter_map(inline).collect()),
+        Json::Bool(value) => Value::from(*value),
+        Json::Number(number) => match number.as_i64() {
+            Some(whole) => Value::from(whole),
+            None => Value::from(number.as_f64().unwrap_or_default()),
+        },
+        Json::String(text) => Value::from(text.as_str()),
+        Json::Null => return None,
+    })
 }
 
 /// Takes out `[root.name]` and the tables below it. `None` where it is not written as tables of its

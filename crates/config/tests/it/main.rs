@@ -7,6 +7,7 @@ mod export;
 mod export_addition;
 mod export_install;
 mod export_own;
+mod export_takeover;
 mod import;
 mod import_broken;
 mod import_custom;

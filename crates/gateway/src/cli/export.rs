@@ -48,7 +48,7 @@ impl Export {
     }
 }
 
-fn client(id: &str) -> Result<&'static Client, Failure> {
+pub(super) fn client(id: &str) -> Result<&'static Client, Failure> {
     Client::by_id(id).ok_or_else(|| {
         let ids = CLIENTS.iter().map(|client| client.id);
         let near = nearest::nearest(id, ids.clone(), 1);
@@ -61,7 +61,7 @@ fn client(id: &str) -> Result<&'static Client, Failure> {
 }
 
 /// Our entry: this program by its full path, because a client started from a menu has another PATH.
-fn entry(context: &Context, client: &'static Client) -> Result<Entry, Failure> {
+pub(super) fn entry(context: &Context, client: &'static Client) -> Result<Entry, Failure> {
     let program = std::env::current_exe().map_err(|error| {
         Failure::configuration(format!("the path of this program is not known: {error}"))
     })?;
@@ -74,7 +74,7 @@ fn entry(context: &Context, client: &'static Client) -> Result<Entry, Failure> {
     Ok(entry)
 }
 
-fn refused(error: &ExportError) -> Failure {
+pub(super) fn refused(error: &ExportError) -> Failure {
     let diagnostics = match error {
         ExportError::Broken { diagnostics, .. } => diagnostics.iter().map(Finding::from).collect(),
         _ => Vec::new(),

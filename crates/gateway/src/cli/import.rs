@@ -70,7 +70,9 @@ impl Import {
                 "written": written,
                 "text": self.dry_run.then(|| text.clone()),
             }));
-            return Ok(());
+            let ended = unread(context, &discovery);
+            context.ui.mute();
+            return ended;
         }
         inventory.show(context);
         findings(context, &discovery);
@@ -84,8 +86,27 @@ impl Import {
                 context.ui.line(line);
             }
         }
-        Ok(())
+        unread(context, &discovery)
     }
+}
+
+/// What the command ends with: a file that is there and cannot be read is a configuration error, also
+/// where the others were used.
+fn unread(context: &Context, discovery: &Discovery) -> Result<(), Failure> {
+    let broken = discovery
+        .files
+        .iter()
+        .filter(|file| file.state == State::Broken);
+    let paths: Vec<String> = broken
+        .map(|file| context.surroundings.display(&file.path))
+        .collect();
+    if paths.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::configuration(format!(
+        "{} cannot be read; correct it or ignore it, what else was found is shown above",
+        paths.join(", ")
+    )))
 }
 
 /// What the files of other clients hold, and what becomes of it.

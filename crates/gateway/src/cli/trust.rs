@@ -1,6 +1,5 @@
 //! `toolcrib trust`: lets the files of a working directory be used, as they are now.
 
-use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
 use clap::Args;
@@ -13,7 +12,7 @@ use toolcrib_config::places::Places;
 use toolcrib_config::reader;
 use toolcrib_config::trust::{Trust as State, TrustStore};
 
-use super::{Context, shown};
+use super::{Context, is_interactive, shown};
 use crate::failure::Failure;
 use crate::loader::trust_record;
 use crate::ui::{Line, Table, Tone};
@@ -29,7 +28,7 @@ pub struct Trust {
     /// Trust the files of the directory no longer
     #[arg(long)]
     revoke: bool,
-    /// Do not ask on a terminal
+    /// Do not ask; needed where there is no terminal
     #[arg(short, long)]
     yes: bool,
 }
@@ -77,10 +76,6 @@ pub(super) fn offer(context: &mut Context) -> Result<(), Failure> {
     let files = files(context, &directory);
     pin(context, &mut store, &files, true)?;
     Ok(())
-}
-
-fn is_interactive(context: &Context) -> bool {
-    !context.ui.is_json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
 }
 
 /// Our own files and those of other clients that a directory brings along.
@@ -150,7 +145,12 @@ fn pin(
     if new.is_empty() {
         return Ok(Vec::new());
     }
-    if ask && is_interactive(context) && !confirmed(new.len())? {
+    if ask && !is_interactive(context) {
+        return Err(Failure::usage(
+            "nothing was trusted, because nobody can be asked here; read the files above and add --yes",
+        ));
+    }
+    if ask && !confirmed(new.len())? {
         return Ok(Vec::new());
     }
     for file in &new {

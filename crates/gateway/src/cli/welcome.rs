@@ -9,9 +9,9 @@ use crate::failure::Failure;
 /// A command and what it is for.
 type Step = (&'static str, &'static str);
 
-const EXPORT: Step = (
-    "toolcrib export --to CLIENT",
-    "put Toolcrib into a client's file; --undo takes it out",
+const SETUP: Step = (
+    "toolcrib setup",
+    "connect your clients to Toolcrib; --undo puts everything back",
 );
 const SEARCH: Step = (
     "toolcrib search \"open an issue\"",
@@ -22,7 +22,7 @@ const SEARCH: Step = (
 const CONFIGURED: [Step; 3] = [
     ("toolcrib list", "see how the servers stand"),
     SEARCH,
-    EXPORT,
+    SETUP,
 ];
 /// What comes next where only other clients have servers.
 const FOUND: [Step; 3] = [
@@ -31,7 +31,7 @@ const FOUND: [Step; 3] = [
         "toolcrib import --write",
         "write the servers down as your own configuration",
     ),
-    EXPORT,
+    SETUP,
 ];
 /// What comes next where there are no servers.
 const EMPTY: [Step; 3] = [
@@ -40,7 +40,10 @@ const EMPTY: [Step; 3] = [
         "toolcrib registry search NAME",
         "find servers in the public registry",
     ),
-    EXPORT,
+    (
+        "toolcrib setup CLIENT",
+        "connect a client, such as cursor; --undo puts everything back",
+    ),
 ];
 
 /// Shows the configuration, or without one the servers of other clients, and the next three commands.

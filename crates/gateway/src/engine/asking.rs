@@ -87,7 +87,14 @@ impl Engine {
             rack.supplier.enabled && server.is_none_or(|name| *rack.supplier.name == *name)
         };
         let mut waits = Vec::new();
+        let now_ms = self.clock.now_ms();
         for rack in before.racks().filter(concerned) {
+            let counter = if rack.is_known() && self.keeps() {
+                super::LIST_KEPT
+            } else {
+                super::LIST_ASKED
+            };
+            self.store.count(counter, 1, now_ms);
             if !self.wants_asking(rack) {
                 continue;
             }

@@ -61,6 +61,9 @@ impl Engine {
             .is_some()
         {
             let keep = retention(&self.config());
+            if let Err(error) = self.store.flush_counters().await {
+                tracing::warn!(%error, "what was counted could not be written down");
+            }
             match self.store.maintain(keep, self.clock.now_ms()).await {
                 Ok(done) => tracing::debug!(?done, "the store was maintained"),
                 Err(error) => tracing::error!(%error, "the store could not be maintained"),

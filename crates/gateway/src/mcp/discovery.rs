@@ -59,7 +59,8 @@ impl Discovery {
     }
 
     /// The definitions, with a line on what this caller can find.
-    fn tools(&self, caller: &Caller) -> Vec<Value> {
+    /// The definitions of the five, as this caller gets them.
+    pub fn tools(&self, caller: &Caller) -> Vec<Value> {
         let snapshot = self.engine.snapshot();
         let mut subjects = Vec::new();
         let (mut servers, mut tools) = (0, 0);

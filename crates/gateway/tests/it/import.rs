@@ -152,7 +152,23 @@ fn one_broken_file_does_not_keep_the_others_from_being_imported() {
     let home = furnished();
     home.write(".cursor/mcp.json", "{");
     let said = home.run(&["import"]);
-    assert_eq!(said.code, Some(0));
+    assert_eq!(said.code, Some(2), "what was left out is no success");
+    assert!(
+        said.err
+            .contains("[CONFIGURATION_ERROR]: ~/.cursor/mcp.json cannot be read"),
+        "{}",
+        said.err
+    );
+    let json = home.run(&["import", "--json"]);
+    assert_eq!(json.code, Some(2));
+    let json = json.json();
+    let states: Vec<&str> = json["files"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|file| file["state"].as_str().unwrap())
+        .collect();
+    assert_eq!(states, ["read", "untrusted", "broken"]);
     assert!(
         said.out.contains("✗ ~/.cursor/mcp.json cannot be read"),
         "{}",

@@ -1,10 +1,7 @@
 //! `trust`: files of a working directory are used only after the user said so.
 
-use std::io::{Read, Write};
-use std::os::fd::OwnedFd;
-use std::process::Stdio;
-
 use crate::home::{Home, eventually};
+use crate::terminal::Terminal;
 
 fn project() -> Home {
     let home = Home::new();
@@ -29,7 +26,7 @@ fn configured(home: &Home) -> serde_json::Value {
 fn a_project_file_is_used_once_it_is_trusted_and_until_it_changes() {
     let home = project();
     assert_eq!(configured(&home), 0);
-    let said = home.run(&["trust"]);
+    let said = home.run(&["trust", "--yes"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(
         said.out,
@@ -45,7 +42,7 @@ fn a_project_file_is_used_once_it_is_trusted_and_until_it_changes() {
     assert_eq!(used(&home), file.to_str().unwrap());
     home.write("work/toolcrib.yaml", "servers: {p: {command: evil}}\n");
     assert_eq!(used(&home), serde_json::Value::Null);
-    let said = home.run(&["trust"]);
+    let said = home.run(&["trust", "--yes"]);
     assert!(
         said.err.contains("(changed since it was trusted)"),
         "{}",
@@ -58,7 +55,7 @@ fn a_project_file_is_used_once_it_is_trusted_and_until_it_changes() {
 fn trust_can_be_listed_and_revoked() {
     let home = project();
     assert_eq!(home.run(&["trust", "--list"]).out, "No file is trusted.\n");
-    let json = home.run(&["trust", "--json"]).json();
+    let json = home.run(&["trust", "--yes", "--json"]).json();
     assert_eq!(json["trusted"].as_array().unwrap().len(), 2);
     home.write("work/.mcp.json", "{}");
     let out = home.run(&["trust", "--list"]).out;
@@ -92,9 +89,9 @@ fn there_may_be_nothing_to_trust() {
         "There is no configuration file in ~/run.\n"
     );
     home.write("work/toolcrib.yaml", "servers: {}\n");
-    home.run(&["trust"]);
+    home.run(&["trust", "--yes"]);
     assert_eq!(
-        home.run(&["trust"]).out,
+        home.run(&["trust", "--yes"]).out,
         "Nothing more is trusted in ~/work than before.\n"
     );
 }
@@ -119,7 +116,7 @@ fn a_damaged_record_is_an_error_and_nothing_is_used() {
 fn a_running_process_takes_up_what_is_trusted_meanwhile() {
     let home = project();
     let _server = home.serve(&[]);
-    home.run(&["trust"]);
+    home.run(&["trust", "--yes"]);
     eventually("the project's server", || {
         let json = home.run(&["status", "--json"]).json();
         (json["processes"][0]["counts"]["serversConfigured"] == 1).then_some(())
@@ -135,62 +132,6 @@ fn naming_a_file_is_trusting_it() {
     assert_eq!(json["servers"]["configured"], 1);
 }
 
-/// The program on a terminal of its own.
-struct Terminal {
-    child: std::process::Child,
-    screen: std::fs::File,
-    shown: String,
-}
-
-impl Terminal {
-    fn start(home: &Home, arguments: &[&str]) -> Self {
-        use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-        let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
-        grantpt(&master).unwrap();
-        unlockpt(&master).unwrap();
-        let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
-        let slave = || -> OwnedFd {
-            let file = std::fs::File::options().read(true).write(true).open(&name);
-            file.unwrap().into()
-        };
-        let child = home
-            .command(arguments)
-            .env("TERM", "xterm")
-            .stdin(Stdio::from(slave()))
-            .stderr(Stdio::from(slave()))
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        Self {
-            child,
-            screen: std::fs::File::from(master),
-            shown: String::new(),
-        }
-    }
-
-    /// Waits for a text on the screen.
-    fn shows(&mut self, text: &str) {
-        let mut buffer = [0; 1024];
-        while !self.shown.contains(text) {
-            let count = self.screen.read(&mut buffer).unwrap();
-            self.shown += &String::from_utf8_lossy(&buffer[..count]);
-        }
-    }
-
-    /// Answers the question.
-    fn answer(&mut self, key: &str) {
-        self.shows("be used?");
-        self.screen.write_all(key.as_bytes()).unwrap();
-    }
-
-    /// What it wrote to standard output until its end.
-    fn ends(mut self) -> String {
-        let out = std::io::read_to_string(self.child.stdout.take().unwrap()).unwrap();
-        assert!(self.child.wait().unwrap().success());
-        out
-    }
-}
-
 #[test]
 fn a_terminal_asks() {
     let home = project();
@@ -203,7 +144,7 @@ fn a_terminal_asks() {
         ),
     ] {
         let mut terminal = Terminal::start(&home, &["trust"]);
-        terminal.answer(key);
+        terminal.answer("be used?", key);
         assert!(
             terminal.shown.contains("p: prog --token=***"),
             "{}",
@@ -218,7 +159,7 @@ fn a_terminal_asks() {
 fn a_process_that_is_started_on_a_terminal_asks_before_it_uses_a_project_file() {
     let home = project();
     let mut terminal = Terminal::start(&home, &["serve"]);
-    terminal.answer("y");
+    terminal.answer("be used?", "y");
     terminal.shows("ready");
     let json = home.run(&["status", "--json"]).json();
     assert_eq!(json["processes"][0]["counts"]["serversConfigured"], 1);
@@ -226,6 +167,18 @@ fn a_process_that_is_started_on_a_terminal_asks_before_it_uses_a_project_file() 
     let pid = rustix::process::Pid::from_raw(pid).unwrap();
     rustix::process::kill_process(pid, rustix::process::Signal::TERM).unwrap();
     assert_eq!(terminal.ends(), "");
+}
+
+#[test]
+fn without_a_terminal_nothing_is_trusted_unless_it_says_so() {
+    let home = project();
+    for arguments in [&["trust"][..], &["trust", "--json"]] {
+        let said = home.run(arguments);
+        assert_eq!(said.code, Some(1), "{}", said.err);
+        assert!(said.err.contains("add --yes"), "{}", said.err);
+        assert!(said.err.contains("p: prog --token=***"), "{}", said.err);
+        assert_eq!(configured(&home), 0);
+    }
 }
 
 #[test]

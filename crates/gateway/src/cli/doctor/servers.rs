@@ -1,0 +1,278 @@
+//! Every server and API: started or called once, timed, and what is wrong with it in a sentence.
+
+use std::sync::Arc;
+use std::time::Instant;
+
+use futures::StreamExt;
+use toolcrib_config::load::Config;
+use toolcrib_core::{Code, nearest};
+use toolcrib_store::Store;
+use toolcrib_upstream::mcp::oauth::TokenStore;
+
+use super::{Check, Doctor, State, counted};
+use crate::cli::{Context, now_ms};
+use crate::engine::clock::Clock;
+use crate::engine::connections::{Connections, Users};
+use crate::engine::discovery::DiscoveryError;
+use crate::engine::upstream::{List, Upstream as _, Wish};
+use crate::failure::Failure;
+use crate::tokens::Tokens;
+use crate::ui::Progress;
+
+const AREA: &str = "servers";
+
+/// What is slower than this to give its list is worth knowing, in milliseconds.
+const SLOW_MS: u128 = 10_000;
+
+/// One server or API of the configuration.
+struct Named {
+    name: String,
+    enabled: bool,
+    declares: bool,
+    remote: bool,
+}
+
+fn all(config: &Config) -> Vec<Named> {
+    use toolcrib_config::model::server::Transport;
+    let servers = config.servers.iter().map(|server| Named {
+        name: server.name.clone(),
+        enabled: server.enabled,
+        declares: !server.tools.is_empty(),
+        remote: !matches!(server.transport, Transport::Stdio(_)),
+    });
+    let known: Vec<Named> = servers.collect();
+    let adapters = config.settings.adapters.iter();
+    let adapters = adapters
+        .filter(|(name, _)| !known.iter().any(|server| server.name == **name))
+        .map(|(name, adapter)| Named {
+            name: name.clone(),
+            enabled: adapter.enabled.0,
+            declares: false,
+            remote: false,
+        });
+    let adapters: Vec<Named> = adapters.collect();
+    known.into_iter().chain(adapters).collect()
+}
+
+/// Whether the configuration has a server or API of that name.
+pub(super) fn has(config: &Config, name: &str) -> bool {
+    all(config).iter().any(|server| server.name == name)
+}
+
+/// What is said of a name that is none.
+pub(super) fn unknown(config: &Config, name: &str) -> Failure {
+    let all = all(config);
+    let known = all.iter().map(|server| server.name.as_str());
+    let hint = match nearest::nearest(name, known, 1).first() {
+        Some(near) => format!("did you mean {near}?"),
+        None => "`toolcrib list` shows the servers".to_owned(),
+    };
+    let message = format!("there is no server named {name}; {hint}");
+    Failure::not_found(Code::ServerNotFound, message)
+}
+
+/// Asks every server that is wanted for its tools.
+pub(super) async fn check(
+    context: &Context,
+    config: &Config,
+    store: Option<&Store>,
+    asked: &Doctor,
+) -> Vec<Check> {
+    let wanted = |server: &Named| asked.servers.is_empty() || asked.servers.contains(&server.name);
+    let (on, off): (Vec<Named>, Vec<Named>) = all(config)
+        .into_iter()
+        .filter(wanted)
+        .partition(|server| server.enabled);
+    if on.is_empty() && off.is_empty() {
+        let none = Check::new(AREA, "all", State::Warning, "there are none")
+            .advise("`toolcrib import` shows the servers of your clients, `toolcrib registry search` finds others");
+        return vec![none];
+    }
+    let mut found = if asked.offline {
+        on.into_iter()
+            .map(|server| Check::good(AREA, server.name, "not asked"))
+            .collect()
+    } else {
+        ask_all(context, config, store, on).await
+    };
+    let off = off.into_iter();
+    found.extend(
+        off.map(|server| Check::good(AREA, server.name, "switched off").with("enabled", false)),
+    );
+    found
+}
+
+async fn ask_all(
+    context: &Context,
+    config: &Config,
+    store: Option<&Store>,
+    servers: Vec<Named>,
+) -> Vec<Check> {
+    let tokens: Option<Arc<dyn TokenStore>> =
+        store.map(|store| Arc::new(Tokens::new(store.clone(), now_ms)) as Arc<dyn TokenStore>);
+    let surroundings = context.surroundings.clone();
+    let connections = match Connections::new(Users::Many, surroundings, tokens, Clock::system()) {
+        Ok(connections) => connections,
+        Err(failure) => {
+            let message = format!("servers cannot be reached: {failure}");
+            return vec![Check::new(AREA, "all", State::Bad, message)];
+        }
+    };
+    // A copy of what the loader gave: the connections keep it.
+    let Ok(loaded) = context.loader().config() else {
+        let message = "not asked, because the configuration does not load";
+        let named = servers.into_iter();
+        return named
+            .map(|server| Check::new(AREA, server.name, State::Warning, message))
+            .collect();
+    };
+    connections.configure(&Arc::new(loaded));
+    let parallel = usize::try_from(config.settings.limits.parallel_discoveries).unwrap_or(1);
+    let progress = Progress::new(servers.len(), context.ui.is_json());
+    let mut found: Vec<(usize, Check)> = futures::stream::iter(servers.iter().enumerate())
+        .map(|(index, server)| {
+            let (connections, progress) = (&connections, &progress);
+            async move {
+                progress.say(&format!("asking {}", server.name));
+                let check = ask(connections, server).await;
+                progress.step();
+                (index, check)
+            }
+        })
+        .buffer_unordered(parallel.max(1))
+        .collect()
+        .await;
+    drop(progress);
+    connections.close().await;
+    found.sort_by_key(|(index, _)| *index);
+    found.into_iter().map(|(_, check)| check).collect()
+}
+
+async fn ask(connections: &Connections, server: &Named) -> Check {
+    let begun = Instant::now();
+    let listed = connections.list(&server.name, Wish::Anew).await;
+    let ms = begun.elapsed().as_millis();
+    let status = connections.pool().status(&server.name);
+    let version = status.and_then(|status| status.version);
+    let check = match listed {
+        Ok(listed) => {
+            let tools = match &listed.list {
+                List::Definitions(items) => items.len(),
+                List::Operations(offers) => offers.len(),
+            };
+            let spoken = version.as_deref().map_or_else(
+                || "REST".to_owned(),
+                |version| format!("MCP {version} ({})", era(version)),
+            );
+            let message = format!("{} in {}, {spoken}", counted(tools, "tool"), time(ms));
+            let check = if ms > SLOW_MS {
+                Check::new(AREA, &server.name, State::Warning, message)
+                    .advise("it is slow to start; its list is kept, so only the first call waits")
+            } else if tools == 0 {
+                Check::new(AREA, &server.name, State::Warning, message)
+                    .advise("it offers no tools; check its arguments and credentials")
+            } else {
+                Check::good(AREA, &server.name, message)
+            };
+            check.with("tools", tools)
+        }
+        Err(error) => {
+            let advice = advice(&error, server);
+            Check::new(AREA, &server.name, State::Bad, error.to_string()).advise(advice)
+        }
+    };
+    let ms = u64::try_from(ms).unwrap_or(u64::MAX);
+    let check = check.with("ms", ms).with("declares", server.declares);
+    match version {
+        Some(version) => check.with("era", era(&version)).with("protocol", version),
+        None => check,
+    }
+}
+
+/// The first revision without a handshake; revisions are dates, so they sort as text.
+const MODERN: &str = "2026-07-28";
+
+fn era(version: &str) -> &'static str {
+    if version < MODERN { "legacy" } else { "modern" }
+}
+
+fn time(ms: u128) -> String {
+    if ms < 1_000 {
+        format!("{ms} ms")
+    } else {
+        format!("{}.{} s", ms / 1_000, ms % 1_000 / 100)
+    }
+}
+
+fn advice(error: &DiscoveryError, server: &Named) -> String {
+    let name = &server.name;
+    match error {
+        DiscoveryError::AuthenticationFailed(_) if server.remote => {
+            format!("run `toolcrib login {name}`, or set its headers in the configuration")
+        }
+        DiscoveryError::AuthenticationFailed(_) => {
+            "set the token that it needs in its `env`".to_owned()
+        }
+        DiscoveryError::Timeout(_) => {
+            "start it by hand to see what it waits for; raise `startTimeoutMs` if it is just slow".to_owned()
+        }
+        DiscoveryError::RateLimited(_) => "try again later".to_owned(),
+        DiscoveryError::SessionInitFailed(_) => {
+            "check its command or address: what answers is no MCP server".to_owned()
+        }
+        DiscoveryError::ConnectionFailed(_) if server.remote => {
+            "check its address and the network".to_owned()
+        }
+        DiscoveryError::ConnectionFailed(_) => {
+            "run its command by hand; install what is missing, or take it out of the configuration".to_owned()
+        }
+        DiscoveryError::ToolsListFailed(_)
+        | DiscoveryError::SchemaConversionFailed(_)
+        | DiscoveryError::Registry(_) => {
+            "report it to its maker with the sentence above; the other servers are not touched by it".to_owned()
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    #[test]
+    fn every_failure_has_its_advice() {
+        let named = |remote| Named {
+            name: "x".to_owned(),
+            enabled: true,
+            declares: false,
+            remote,
+        };
+        use DiscoveryError as E;
+        let check = |error: E, remote, part: &str| {
+            let advice = advice(&error, &named(remote));
+            assert!(advice.contains(part), "{error:?}: {advice}");
+        };
+        check(
+            E::AuthenticationFailed(String::new()),
+            true,
+            "toolcrib login x",
+        );
+        check(E::AuthenticationFailed(String::new()), false, "`env`");
+        check(E::Timeout(Duration::ZERO), true, "startTimeoutMs");
+        check(E::RateLimited(Duration::ZERO), true, "later");
+        check(E::SessionInitFailed(String::new()), true, "no MCP server");
+        check(E::ConnectionFailed(String::new()), true, "network");
+        check(E::ConnectionFailed(String::new()), false, "by hand");
+        check(E::ToolsListFailed(String::new()), false, "maker");
+    }
+
+    #[test]
+    fn eras_and_times_are_told() {
+        assert_eq!((era("2025-11-25"), era("2026-07-28")), ("legacy", "modern"));
+        assert_eq!(
+            (time(12), time(1_250)),
+            ("12 ms".to_owned(), "1.2 s".to_owned())
+        );
+    }
+}

@@ -1,0 +1,359 @@
+//! `toolcrib setup`: puts Toolcrib in the place of the servers that clients have, and takes it back.
+
+use std::path::PathBuf;
+
+use clap::Args;
+use serde_json::{Value, json};
+use toolcrib_config::export::client::ExportError;
+use toolcrib_config::export::record::{Change, Record};
+use toolcrib_config::export::takeover::Takeover;
+use toolcrib_config::import::{CLIENTS, Client};
+use toolcrib_config::places::Places;
+
+use super::{Context, export, is_interactive};
+use crate::failure::Failure;
+use crate::finding::Finding;
+use crate::ui::{Line, Table};
+
+mod own;
+mod undo;
+
+use own::Own;
+
+/// Connect clients: their servers go behind Toolcrib, and Toolcrib takes their place
+#[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib setup                 ask which of the clients found here to connect
+  toolcrib setup --yes           connect all of them without asking
+  toolcrib setup cursor vscode   only these, whether or not they were found
+  toolcrib setup --dry-run       show what would be done
+  toolcrib setup --undo          put everything back")]
+pub struct Setup {
+    /// The clients; every client that is found unless given
+    #[arg(value_name = "CLIENT")]
+    clients: Vec<String>,
+    /// Do not ask
+    #[arg(short, long)]
+    yes: bool,
+    /// Change nothing; show what would be done
+    #[arg(long, conflicts_with_all = ["undo", "yes"])]
+    dry_run: bool,
+    /// Put back what setup changed
+    #[arg(long)]
+    undo: bool,
+}
+
+/// A client that was left as it is, and why.
+struct Problem {
+    client: &'static Client,
+    failure: Failure,
+}
+
+impl Setup {
+    /// Runs the command.
+    pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let named = self
+            .clients
+            .iter()
+            .map(|id| export::client(id))
+            .collect::<Result<Vec<_>, _>>()?;
+        let record = Record::open(Places::of(&context.surroundings).data.join("setup.json"))
+            .map_err(|error| export::refused(&error))?;
+        if self.undo {
+            return undo::run(context, record, &named);
+        }
+        let (offers, problems) = look(context, &named)?;
+        if offers.is_empty() && problems.is_empty() {
+            return Err(nobody());
+        }
+        if self.dry_run || !self.yes {
+            show(context, &offers, self.dry_run);
+        }
+        let chosen = if self.dry_run {
+            Vec::new()
+        } else if self.yes {
+            offers
+        } else {
+            choose(context, offers)?
+        };
+        let told = connect(context, record, &chosen, problems, self.dry_run)?;
+        match told {
+            Some(failure) => Err(failure),
+            None => Ok(()),
+        }
+    }
+}
+
+fn nobody() -> Failure {
+    let ids: Vec<&str> = CLIENTS.iter().map(|client| client.id).collect();
+    Failure::usage(format!(
+        "no client was found here; name one, as in `toolcrib setup cursor`. Known are {}",
+        ids.join(", ")
+    ))
+}
+
+/// The clients that are here or were named, and those whose files cannot be used.
+fn look(
+    context: &Context,
+    named: &[&'static Client],
+) -> Result<(Vec<Takeover>, Vec<Problem>), Failure> {
+    let surroundings = &context.surroundings;
+    let (mut offers, mut problems) = (Vec::new(), Vec::new());
+    for client in CLIENTS {
+        let is_named = named.iter().any(|named| named.id == client.id);
+        if !named.is_empty() && !is_named {
+            continue;
+        }
+        match Takeover::look(client, surroundings) {
+            Ok(Some(takeover)) if is_named || takeover.is_here(surroundings) => {
+                offers.push(takeover);
+            }
+            Ok(None) if is_named => {
+                return Err(export::refused(&ExportError::Unsupported(client.title)));
+            }
+            Ok(_) => {}
+            Err(error) => problems.push(Problem {
+                client,
+                failure: export::refused(&error),
+            }),
+        }
+    }
+    Ok((offers, problems))
+}
+
+fn names(takeover: &Takeover) -> Vec<String> {
+    let names = takeover.moving.iter().map(|(name, _)| name.clone());
+    names.collect()
+}
+
+/// What would be done with each client. What is asked for goes to standard output, what only leads
+/// to the question does not.
+fn show(context: &mut Context, offers: &[Takeover], asked_for: bool) {
+    if context.ui.is_json() {
+        return;
+    }
+    let mut table = Table::new(["CLIENT", "FILE", "GOES BEHIND TOOLCRIB", "STAYS"]);
+    for offer in offers {
+        let stays: Vec<String> = others(offer)
+            .map(|(name, why)| format!("{name}: {why}"))
+            .collect();
+        let moving = names(offer);
+        table.row([
+            offer.client.title.to_owned(),
+            context.surroundings.display(&offer.path),
+            if moving.is_empty() {
+                "-".to_owned()
+            } else {
+                moving.join(", ")
+            },
+            stays.join("; "),
+        ]);
+    }
+    if asked_for {
+        context.ui.table(&table);
+    } else {
+        context.ui.note_table(&table);
+    }
+}
+
+/// What stays in a client's file, but our own entry.
+fn others(offer: &Takeover) -> impl Iterator<Item = &(String, String)> {
+    let own = |name: &str| {
+        let text = offer.text.as_deref().unwrap_or_default();
+        toolcrib_config::export::client::is_ours(offer.client, &offer.path, text, name)
+    };
+    offer.staying.iter().filter(move |(name, _)| !own(name))
+}
+
+fn choose(context: &Context, offers: Vec<Takeover>) -> Result<Vec<Takeover>, Failure> {
+    if !is_interactive(context) {
+        return Err(Failure::usage(
+            "nothing was changed, because nobody can be asked here; add --yes to connect every client that was found, or name the clients and add --yes",
+        ));
+    }
+    let items: Vec<(String, bool)> = offers
+        .iter()
+        .map(|offer| {
+            let count = match offer.moving.len() {
+                0 => "no servers to move".to_owned(),
+                1 => "1 server goes behind Toolcrib".to_owned(),
+                n => format!("{n} servers go behind Toolcrib"),
+            };
+            (format!("{} ({count})", offer.client.title), true)
+        })
+        .collect();
+    let chosen = dialoguer::MultiSelect::new()
+        .with_prompt("Which clients shall use Toolcrib? Space switches, Enter goes on")
+        .items_checked(items)
+        .interact()
+        .map_err(|error| Failure::usage(format!("the question was not answered: {error}")))?;
+    let chosen = offers
+        .into_iter()
+        .enumerate()
+        .filter(|(index, _)| chosen.contains(index));
+    Ok(chosen.map(|(_, offer)| offer).collect())
+}
+
+/// Writes our own configuration, then each client's file. Gives the failure to end with.
+fn connect(
+    context: &mut Context,
+    mut record: Record,
+    chosen: &[Takeover],
+    mut problems: Vec<Problem>,
+    dry_run: bool,
+) -> Result<Option<Failure>, Failure> {
+    let time = jiff::Timestamp::now()
+        .strftime("%Y%m%dT%H%M%SZ")
+        .to_string();
+    let servers = chosen.iter().flat_map(|offer| &offer.moving);
+    let servers: Vec<_> = servers.map(|(_, server)| server.clone()).collect();
+    let own = Own::write(context, &mut record, &servers, &time)?;
+    let mut done: Vec<Value> = Vec::new();
+    let mut titles = Vec::new();
+    for offer in chosen {
+        match put_in(context, &mut record, offer, &time) {
+            Ok((outcome, backup)) => {
+                if outcome != "unchanged" {
+                    titles.push(offer.client.title);
+                }
+                tell(context, offer, outcome, backup.as_ref());
+                done.push(json!({
+                    "client": offer.client.id,
+                    "file": offer.path,
+                    "outcome": outcome,
+                    "moved": names(offer),
+                    "stays": others(offer).map(|(name, reason)| json!({"name": name, "reason": reason})).collect::<Vec<_>>(),
+                    "backup": backup,
+                }));
+            }
+            Err(error) => problems.push(Problem {
+                client: offer.client,
+                failure: export::refused(&error),
+            }),
+        }
+    }
+    conclude(context, &own, &titles, &done, &problems, dry_run);
+    Ok(ended(context, problems))
+}
+
+/// Puts our entry into one client's file, in the place of its servers.
+fn put_in(
+    context: &Context,
+    record: &mut Record,
+    offer: &Takeover,
+    time: &str,
+) -> Result<(&'static str, Option<PathBuf>), ExportError> {
+    let entry = export::entry(context, offer.client).map_err(|failure| ExportError::Disk {
+        path: offer.path.clone(),
+        source: std::io::Error::other(failure.message),
+    })?;
+    let new = offer.result(&entry)?;
+    if offer.text.as_deref() == Some(&*new) {
+        return Ok(("unchanged", None));
+    }
+    let backup = record.make(
+        &Change {
+            client: Some(offer.client),
+            path: &offer.path,
+            old: offer.text.as_deref(),
+            new: &new,
+            entry: &entry.name,
+            taken: &names(offer),
+        },
+        time,
+    )?;
+    let outcome = if backup.is_some() {
+        "changed"
+    } else {
+        "created"
+    };
+    Ok((outcome, backup))
+}
+
+fn tell(context: &mut Context, offer: &Takeover, outcome: &str, backup: Option<&PathBuf>) {
+    if context.ui.is_json() {
+        return;
+    }
+    let title = offer.client.title;
+    let file = context.surroundings.display(&offer.path);
+    let moved = match offer.moving.len() {
+        0 => String::new(),
+        1 => " in the place of 1 server".to_owned(),
+        n => format!(" in the place of {n} servers"),
+    };
+    let mut told = match outcome {
+        "unchanged" => format!(" {title} uses Toolcrib already"),
+        "created" => format!(" {title} has Toolcrib now: {file} was made"),
+        _ => format!(" {title} has Toolcrib{moved} now: {file}"),
+    };
+    if let Some(backup) = backup {
+        let name = backup.file_name().unwrap_or_default().to_string_lossy();
+        told = format!("{told} (before: {name} beside it)");
+    }
+    context.ui.line(Line::new().mark(true).text(told));
+    for (name, reason) in others(offer) {
+        context.ui.note(format!("  {name} stays there: {reason}."));
+    }
+}
+
+fn conclude(
+    context: &mut Context,
+    own: &Own,
+    titles: &[&str],
+    done: &[Value],
+    problems: &[Problem],
+    dry_run: bool,
+) {
+    if context.ui.is_json() {
+        let problems: Vec<Value> = problems
+            .iter()
+            .map(|problem| json!({"client": problem.client.id, "error": problem.failure.to_json()["error"]}))
+            .collect();
+        context.ui.json(&json!({
+            "clients": done,
+            "configuration": own.to_json(),
+            "problems": problems,
+            "dryRun": dry_run,
+        }));
+        return;
+    }
+    own.tell(context);
+    match titles {
+        [] => {}
+        [title] => context.ui.note(format!("Restart {title} to use it.")),
+        [rest @ .., last] => {
+            let rest = rest.join(", ");
+            context
+                .ui
+                .note(format!("Restart {rest} and {last} to use it."));
+        }
+    }
+    if !titles.is_empty() {
+        context
+            .ui
+            .note("`toolcrib setup --undo` puts everything back; `toolcrib doctor` checks it.");
+    }
+}
+
+/// What the command ends with where clients were left as they are.
+fn ended(context: &mut Context, problems: Vec<Problem>) -> Option<Failure> {
+    let mut findings: Vec<Finding> = Vec::new();
+    let mut told: Vec<String> = Vec::new();
+    for problem in problems {
+        findings.extend(problem.failure.diagnostics);
+        told.push(format!(
+            "{}: {}",
+            problem.client.title, problem.failure.message
+        ));
+    }
+    if told.is_empty() {
+        return None;
+    }
+    let failure = Failure::configuration(told.join("\n"));
+    if context.ui.is_json() {
+        // The object above has said it; a second one would not be JSON any more.
+        context.ui.mute();
+    }
+    Some(failure.because(findings))
+}

@@ -1,0 +1,166 @@
+//! What each big client does: its entry from the book, its handshake, its rules for names.
+
+use std::io::{BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::{Value, json};
+use toolcrib_config::export::client::target;
+use toolcrib_config::import::{self, Client, Scope};
+use toolcrib_config::{Node, Os, Source, Surroundings, reader};
+
+use crate::home::Home;
+
+/// The clients, what they call themselves, and the revision they greet with.
+const CLIENTS: [(&str, &str, &str); 12] = [
+    ("claude-desktop", "claude-ai", "2025-06-18"),
+    ("claude-code", "claude-code", "2025-06-18"),
+    ("cursor", "cursor-vscode", "2025-06-18"),
+    ("windsurf", "windsurf-client", "2025-03-26"),
+    ("vscode", "Visual Studio Code", "2025-11-25"),
+    ("zed", "Zed", "2025-03-26"),
+    ("codex", "codex-mcp-client", "2025-06-18"),
+    ("gemini", "gemini-cli-mcp-client", "2025-06-18"),
+    ("goose", "goose", "2025-03-26"),
+    ("opencode", "opencode", "2025-06-18"),
+    ("cline", "Cline", "2024-11-05"),
+    ("lm-studio", "lmstudio-mcp-bridge", "2025-03-26"),
+];
+
+fn book() -> String {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/clients.md");
+    std::fs::read_to_string(path).unwrap()
+}
+
+/// The block of a client in the book, for this program.
+fn block(client: &str) -> String {
+    let book = book();
+    let mark = format!("<!-- client: {client} -->\n```");
+    let at = book.find(&mark).unwrap_or_else(|| panic!("no block of {client}"));
+    let block = &book[at + mark.len()..];
+    let (_, block) = block.split_once('\n').unwrap();
+    let (block, _) = block.split_once("\n```").unwrap();
+    assert!(block.contains("/path/to/toolcrib"), "{block}");
+    format!("{}\n", block.replace("/path/to/toolcrib", env!("CARGO_BIN_EXE_toolcrib")))
+}
+
+fn surroundings(home: &Home) -> Surroundings {
+    Surroundings::new(Os::Linux, home.path(""), home.path("work"), |_| None)
+}
+
+/// The command line that a client's file starts Toolcrib with.
+fn started(client: &'static Client, path: &Path) -> Vec<String> {
+    let source = Source::new(path, std::fs::read_to_string(path).unwrap());
+    let format = reader::Format::of(path).unwrap_or(client.format);
+    let tree = reader::read(&source, format).unwrap();
+    let mut entry: Option<&Node> = None;
+    for root in client.roots {
+        let mut node = Some(&tree);
+        for key in root.split('.').chain(["toolcrib"]) {
+            node = node.and_then(|node| node.get(key));
+        }
+        entry = entry.or(node);
+    }
+    let entry = entry.unwrap();
+    let words = |key: &str| -> Vec<String> {
+        let value = entry.get(key).map(Node::to_json).unwrap_or_default();
+        match value {
+            Value::String(word) => vec![word],
+            Value::Array(words) => words.iter().map(|w| w.as_str().unwrap().to_owned()).collect(),
+            _ => Vec::new(),
+        }
+    };
+    [words("command"), words("cmd"), words("args")].concat()
+}
+
+/// The names of the tools, as a client of that name and revision gets them.
+fn tools(mut command: Command, name: &str, revision: &str) -> Vec<String> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
+    let mut ask = |message: Value| writeln!(input, "{message}").unwrap();
+    ask(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": revision, "capabilities": {"roots": {"listChanged": true}},
+        "clientInfo": {"name": name, "version": "1.2.3"}}}));
+    let hello: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    assert_eq!(hello["result"]["protocolVersion"], revision, "{name}: {hello}");
+    ask(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
+    ask(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}));
+    let listed: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
+    drop(input);
+    assert!(child.wait().unwrap().success(), "{name}");
+    let tools = listed["result"]["tools"].as_array().unwrap();
+    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+}
+
+/// Whether every client takes a name.
+fn is_legal(name: &str) -> bool {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+    (1..=64).contains(&name.len()) && name.chars().all(plain)
+}
+
+fn start(home: &Home, client: &'static Client, path: &Path, name: &str, revision: &str) {
+    let line = started(client, path);
+    assert_eq!(line[0], env!("CARGO_BIN_EXE_toolcrib"), "{name}: {line:?}");
+    let arguments: Vec<&str> = line[1..].iter().map(String::as_str).collect();
+    let tools = tools(home.command(&arguments), name, revision);
+    assert_eq!(tools.len(), 5, "{name}: {tools:?}");
+    assert!(tools.iter().all(|tool| is_legal(tool)), "{name}: {tools:?}");
+}
+
+fn file(home: &Home, client: &'static Client) -> PathBuf {
+    let path = target(client, &surroundings(home), false).unwrap();
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    path
+}
+
+#[test]
+fn the_block_of_each_client_starts_a_server_of_five_tools() {
+    for (id, name, revision) in CLIENTS {
+        let home = Home::new();
+        let client = Client::by_id(id).unwrap();
+        let path = file(&home, client);
+        std::fs::write(&path, block(id)).unwrap();
+        let source = Source::new(&path, block(id));
+        let read = import::read(client, &source, Scope::User, &surroundings(&home));
+        assert_eq!(read.skipped.len(), 1, "{id}: {read:?}");
+        assert_eq!(read.skipped[0].reason, "this is Toolcrib itself", "{id}");
+        start(&home, client, &path, name, revision);
+    }
+}
+
+#[test]
+fn the_entry_that_setup_writes_starts_a_server_of_five_tools() {
+    for (id, name, revision) in CLIENTS {
+        let home = Home::new();
+        let said = home.run(&["setup", id, "--yes"]);
+        assert_eq!(said.code, Some(0), "{id}: {}", said.err);
+        let client = Client::by_id(id).unwrap();
+        start(&home, client, &file(&home, client), name, revision);
+    }
+}
+
+#[test]
+fn the_forms_of_package_and_container_are_the_programs_own_command_line() {
+    // `npx -y toolcrib ARGS` and `docker run -i --rm toolcrib ARGS` hand ARGS to the program.
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let image = std::fs::read_to_string(root.join("packaging/container/Dockerfile")).unwrap();
+    let words = |instruction: &str| -> Vec<String> {
+        let line = image.lines().rfind(|line| line.starts_with(instruction)).unwrap();
+        serde_json::from_str(line.strip_prefix(instruction).unwrap().trim()).unwrap()
+    };
+    assert_eq!(words("ENTRYPOINT"), ["/usr/local/bin/toolcrib"]);
+    let home = Home::new();
+    let command = words("CMD");
+    let command: Vec<&str> = command.iter().map(String::as_str).collect();
+    assert_eq!(tools(home.command(&command), "docker", "2025-06-18").len(), 5);
+    let launcher = root.join("packaging/npm/toolcrib/bin/toolcrib.js");
+    let launcher = std::fs::read_to_string(launcher).unwrap();
+    assert!(launcher.contains("process.argv.slice(2), { stdio: \"inherit\""), "{launcher}");
+    assert_eq!(tools(home.command(&[]), "npx", "2025-06-18").len(), 5);
+}

@@ -1,0 +1,169 @@
+//! `doctor` and `stats`.
+
+use serde_json::{Value, json};
+
+use crate::home::{Home, Said};
+use crate::stage::{execute, reader, staged};
+
+fn healthy() -> Home {
+    staged(
+        &json!([reader("look", &json!({"at": {"type": "string"}}))]),
+        "",
+        "",
+    )
+}
+
+fn check<'a>(report: &'a Value, area: &str, name: &str) -> &'a Value {
+    let checks = report["checks"].as_array().unwrap();
+    let found = checks
+        .iter()
+        .find(|check| check["area"] == area && check["name"] == name);
+    found.unwrap_or_else(|| panic!("no {area} {name} in {report:#}"))
+}
+
+fn assert_says(said: &Said, parts: &[&str]) {
+    for part in parts {
+        assert!(
+            said.out.contains(part),
+            "no {part:?} in\n{}{}",
+            said.out,
+            said.err
+        );
+    }
+}
+
+#[test]
+fn a_healthy_house_has_nothing_to_do() {
+    let home = healthy();
+    assert_eq!(home.run(&["setup", "cursor", "--yes"]).code, Some(0));
+    let said = home.run(&["doctor"]);
+    assert_eq!(said.code, Some(0), "{}{}", said.out, said.err);
+    assert_says(
+        &said,
+        &[
+            "Configuration\n  ✓ files: ~/.config/toolcrib/toolcrib.yaml: 1 server\n",
+            "✓ running: no process is running",
+            "✓ database: ~/.local/share/toolcrib/toolcrib.db, ",
+            "✓ tool lists: ~/.cache/toolcrib holds no list yet",
+            "✓ system time: 20",
+            "✓ Cursor: ~/.cursor/mcp.json has Toolcrib as toolcrib",
+            "Servers\n  ✓ stage: 1 tool in ",
+            ", MCP 20",
+            "All is well; there is nothing to do.\n",
+        ],
+    );
+    let report = home.run(&["doctor", "--json"]).json();
+    assert_eq!(report["ok"], true);
+    assert_eq!(report["todo"], json!([]));
+    let stage = check(&report, "servers", "stage");
+    assert!(stage["ms"].is_u64(), "{stage}");
+    assert!(
+        ["legacy", "modern"].contains(&stage["era"].as_str().unwrap()),
+        "{stage}"
+    );
+    assert_eq!(
+        check(&report, "cache", "tool lists")["kept"],
+        1,
+        "the first run kept it"
+    );
+}
+
+#[test]
+fn what_is_broken_is_said_in_a_sentence_with_what_to_do() {
+    let home = healthy();
+    let text = std::fs::read_to_string(home.path(".config/toolcrib/toolcrib.yaml")).unwrap();
+    home.configure(&format!(
+        "{text}  gone: {{command: /nowhere/at/all}}\n  off: {{command: x, enabled: false}}\n"
+    ));
+    home.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {"toolcrib": {"command": "/nowhere/toolcrib", "args": ["serve", "--stdio"]}}}"#,
+    );
+    home.write(".gemini/settings.json", "{");
+    let said = home.run(&["doctor"]);
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    assert_says(
+        &said,
+        &[
+            "✗ gone: ",
+            "✓ off: switched off",
+            "✓ stage: 1 tool",
+            "✗ Cursor: ~/.cursor/mcp.json starts /nowhere/toolcrib, which is not there",
+            "✗ Gemini CLI: ",
+            "What to do:\n  1. ",
+            "gone: run its command by hand",
+            "Cursor: run `toolcrib setup cursor --yes`",
+        ],
+    );
+    assert!(said.err.contains("3 things are broken"), "{}", said.err);
+    let json = home.run(&["doctor", "--json"]);
+    assert_eq!(json.code, Some(3));
+    assert_eq!(json.json()["ok"], false);
+}
+
+#[test]
+fn a_configuration_that_does_not_load_ends_with_2_and_the_rest_is_still_looked_at() {
+    let home = Home::new();
+    home.configure("servers: {a: {command: x}}\ntoolRules: 7\n");
+    let said = home.run(&["doctor"]);
+    assert_eq!(said.code, Some(2), "{}{}", said.out, said.err);
+    assert_says(
+        &said,
+        &[
+            "✗ files: ",
+            "the first: ",
+            "correct what `toolcrib config validate` shows",
+            "✓ system time",
+        ],
+    );
+}
+
+#[test]
+fn one_server_can_be_looked_at_and_none_need_be_connected() {
+    let home = healthy();
+    let report = home.run(&["doctor", "--offline", "--json"]).json();
+    assert_eq!(check(&report, "servers", "stage")["message"], "not asked");
+    let said = home.run(&["doctor", "stag"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("did you mean stage?"), "{}", said.err);
+    let report = home.run(&["doctor", "stage", "--json"]).json();
+    assert_eq!(check(&report, "servers", "stage")["tools"], 1);
+    let empty = Home::new().run(&["doctor"]);
+    assert_eq!(empty.code, Some(0), "{}", empty.err);
+    assert_says(
+        &empty,
+        &["! all: there are none", "`toolcrib setup` connects"],
+    );
+}
+
+#[test]
+fn stats_count_tokens_calls_hits_and_times() {
+    let home = healthy();
+    let said = home.run(&["stats"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_says(&said, &["Calls:     0 (", "Cache:     no list was needed"]);
+    home.run(&["search", "look at something"]);
+    home.run(&["search", "look at something"]);
+    assert_eq!(execute(&home, "look", "{}", &[]).code, Some(0));
+    assert_ne!(execute(&home, "look", r#"{"at": 7}"#, &[]).code, Some(0));
+    let json = home.run(&["stats", "--since", "1h", "--json"]).json();
+    assert_eq!(json["tokens"]["tools"], 1, "{json}");
+    let tokens = |name: &str| json["tokens"][name].as_u64().unwrap();
+    assert!(
+        tokens("everything") > 10 && (200..400).contains(&tokens("surface")),
+        "{json}"
+    );
+    assert_eq!(json["searches"], 2);
+    assert_eq!(json["calls"]["total"], 2, "{json}");
+    assert_eq!(json["calls"]["ok"], 1);
+    assert_eq!(json["calls"]["refused"], 1);
+    assert!(json["cache"]["hits"].as_u64().unwrap() >= 1, "{json}");
+    assert_eq!(json["cache"]["misses"], 1, "{json}");
+    assert_eq!(json["slowest"][0]["server"], "stage");
+    assert_eq!(json["slowest"][0]["calls"], 1);
+    let said = home.run(&["stats"]);
+    assert_says(&said, &["SLOWEST SERVER", "Searches:  2", " % of "]);
+    let said = home.run(&["stats", "--since", "yesterday"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("no point in time"), "{}", said.err);
+}

@@ -1,0 +1,243 @@
+//! `setup`.
+
+use serde_json::Value;
+
+use crate::home::{Home, names};
+use crate::terminal::Terminal;
+
+const CURSOR: &str = "// mine\n{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\", \"env\": {\"TOKEN\": \"${env:HOME}\"}}, // tools\n    \"off\": {\"command\": \"${env:NOT_SET}\"}\n  }\n}\n";
+const CODEX: &str = "# mine\nmodel = \"x\"\n\n[mcp_servers.b]\ncommand = \"b\"\n";
+const TARGET: &str = ".config/toolcrib/toolcrib.yaml";
+
+fn furnished() -> Home {
+    let home = Home::new();
+    home.write(".cursor/mcp.json", CURSOR);
+    home.write(".codex/config.toml", CODEX);
+    home
+}
+
+fn read(home: &Home, path: &str) -> String {
+    std::fs::read_to_string(home.path(path)).unwrap()
+}
+
+fn configured(home: &Home) -> Vec<String> {
+    let json = home.run(&["config", "validate", "--json"]).json();
+    assert_eq!(json["valid"], true, "{json}");
+    let text = read(home, TARGET);
+    let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
+    let names = lines.filter(|line| !line.starts_with([' ', '#']));
+    names
+        .map(|line| line.trim_end_matches(':').to_owned())
+        .collect()
+}
+
+#[test]
+fn servers_go_behind_toolcrib_and_every_byte_comes_back() {
+    let home = furnished();
+    let said = home.run(&["setup", "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out
+            .contains("✓ Cursor has Toolcrib in the place of 1 server now: ~/.cursor/mcp.json"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.out
+            .contains("✓ 2 servers written to ~/.config/toolcrib/toolcrib.yaml"),
+        "{}",
+        said.out
+    );
+    assert!(
+        said.err.contains("off stays there: it needs NOT_SET"),
+        "{}",
+        said.err
+    );
+    assert!(
+        said.err.contains("Restart Cursor and Codex"),
+        "{}",
+        said.err
+    );
+    assert_eq!(configured(&home), ["a", "b"]);
+    let cursor = read(&home, ".cursor/mcp.json");
+    assert!(cursor.starts_with("// mine\n"), "{cursor}");
+    assert!(
+        cursor.contains("toolcrib") && cursor.contains("NOT_SET") && !cursor.contains("\"a\":"),
+        "{cursor}"
+    );
+    let again = home.run(&["setup", "--yes", "--json"]).json();
+    assert_eq!(again["clients"][0]["outcome"], "unchanged");
+    assert_eq!(again["configuration"]["added"].as_array().unwrap().len(), 0);
+    let said = home.run(&["setup", "--undo"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out
+            .contains("~/.cursor/mcp.json is as it was before, every byte of it."),
+        "{}",
+        said.out
+    );
+    assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
+    assert_eq!(read(&home, ".codex/config.toml"), CODEX);
+    assert!(!home.path(TARGET).exists());
+    assert_eq!(names(&home.path(".cursor")), ["mcp.json"]);
+    assert_eq!(
+        home.run(&["setup", "--undo"]).out,
+        "Setup has changed nothing here.\n"
+    );
+}
+
+#[test]
+fn only_the_clients_that_were_named_are_connected() {
+    let home = furnished();
+    assert_eq!(home.run(&["setup", "--yes", "cursor"]).code, Some(0));
+    let text = read(&home, ".cursor/mcp.json");
+    let text = text
+        .lines()
+        .filter(|line| !line.starts_with("//"))
+        .collect::<String>();
+    let text = text.replace("// tools", "");
+    let json: Value = serde_json::from_str(&text).unwrap();
+    let entry = &json["mcpServers"]["toolcrib"];
+    assert_eq!(entry["command"], env!("CARGO_BIN_EXE_toolcrib"));
+    assert_eq!(
+        read(&home, ".codex/config.toml"),
+        CODEX,
+        "only who was named"
+    );
+    assert_eq!(configured(&home), ["a"]);
+}
+
+#[test]
+fn a_file_that_was_edited_since_loses_only_what_was_put_in() {
+    let home = furnished();
+    home.run(&["setup", "--yes"]);
+    let edited = read(&home, ".cursor/mcp.json").replace("// mine", "// mine, edited");
+    home.write(".cursor/mcp.json", &edited);
+    home.write(TARGET, &format!("# edited\n{}", read(&home, TARGET)));
+    let said = home.run(&["setup", "--undo"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("~/.cursor/mcp.json was edited since: only Toolcrib's entry was taken out and a put back; your changes stay."), "{}", said.out);
+    assert!(
+        said.err
+            .contains("The file before setup is ~/.cursor/mcp.json.toolcrib-backup-"),
+        "{}",
+        said.err
+    );
+    assert!(
+        said.out
+            .contains("toolcrib.yaml was edited since and stays as it is"),
+        "{}",
+        said.out
+    );
+    let text = read(&home, ".cursor/mcp.json");
+    assert!(
+        text.starts_with("// mine, edited\n") && !text.contains("toolcrib"),
+        "{text}"
+    );
+    assert!(
+        text.contains("\"a\"") && text.contains("${env:HOME}"),
+        "{text}"
+    );
+    assert_eq!(read(&home, ".codex/config.toml"), CODEX);
+}
+
+#[test]
+fn one_client_can_be_taken_back_alone() {
+    let home = furnished();
+    home.run(&["setup", "--yes"]);
+    let json = home.run(&["setup", "--undo", "codex", "--json"]).json();
+    assert_eq!(json["files"].as_array().unwrap().len(), 1, "{json}");
+    assert_eq!(read(&home, ".codex/config.toml"), CODEX);
+    assert!(read(&home, ".cursor/mcp.json").contains("toolcrib"));
+    assert!(home.path(TARGET).exists(), "Cursor still needs it");
+    let json = home.run(&["setup", "--undo", "--json"]).json();
+    assert_eq!(json["files"][0]["outcome"], "restored");
+    assert_eq!(json["files"][1]["outcome"], "deleted");
+}
+
+#[test]
+fn new_servers_join_the_configuration_that_is_there() {
+    let home = furnished();
+    let own = "# my own\nservers:\n  a: {command: other}\n  c: {command: b}\n";
+    home.configure(own);
+    let json = home.run(&["setup", "--yes", "--json"]).json();
+    assert_eq!(
+        json["configuration"]["added"],
+        serde_json::json!(["a-cursor"]),
+        "{json}"
+    );
+    assert!(
+        read(&home, TARGET).starts_with(own),
+        "{}",
+        read(&home, TARGET)
+    );
+    home.run(&["setup", "--undo"]);
+    assert_eq!(read(&home, TARGET), own);
+}
+
+#[test]
+fn without_a_terminal_it_says_what_to_pass_and_changes_nothing() {
+    let home = furnished();
+    for arguments in [&["setup"][..], &["setup", "--json"], &["setup", "cursor"]] {
+        let said = home.run(arguments);
+        assert_eq!(said.code, Some(1), "{}", said.err);
+        assert!(said.err.contains("add --yes"), "{}", said.err);
+    }
+    let said = home.run(&["setup", "--dry-run"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("off: it needs NOT_SET"), "{}", said.out);
+    assert_eq!(
+        home.run(&["setup", "--dry-run", "--json"]).json()["dryRun"],
+        true
+    );
+    assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
+    assert!(!home.path(TARGET).exists());
+}
+
+#[test]
+fn a_terminal_asks_which_clients() {
+    let home = furnished();
+    let mut terminal = Terminal::start(&home, &["setup"]);
+    // The first of the two is switched off.
+    terminal.answer("Which clients", " \r");
+    let out = terminal.ends();
+    assert!(out.contains("Codex") && !out.contains("Cursor"), "{out}");
+    assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
+}
+
+#[test]
+fn a_broken_file_is_left_alone_and_named_while_the_others_are_connected() {
+    let home = furnished();
+    home.write(".cursor/mcp.json", "{");
+    let said = home.run(&["setup", "--yes"]);
+    assert_eq!(said.code, Some(2));
+    assert!(said.err.contains("Cursor: "), "{}", said.err);
+    assert!(said.out.contains("Codex"), "{}", said.out);
+    assert_eq!(read(&home, ".cursor/mcp.json"), "{");
+    let json = home.run(&["setup", "--yes", "--json"]);
+    assert_eq!(json.json()["problems"][0]["client"], "cursor");
+}
+
+#[test]
+fn an_empty_home_is_told_what_to_name() {
+    let home = Home::new();
+    let said = home.run(&["setup", "--yes"]);
+    assert_eq!(said.code, Some(1));
+    assert!(said.err.contains("`toolcrib setup cursor`"), "{}", said.err);
+    let said = home.run(&["setup", "docker-mcp", "--yes"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    let said = home.run(&["setup", "curser", "--yes"]);
+    assert!(said.err.contains("did you mean cursor?"), "{}", said.err);
+    let said = home.run(&["setup", "cursor", "--yes"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.contains("~/.cursor/mcp.json was made"),
+        "{}",
+        said.out
+    );
+    let said = home.run(&["setup", "--undo"]);
+    assert_eq!(
+        said.out,
+        "~/.cursor/mcp.json was made by setup and is gone.\n"
+    );
+}

@@ -1,0 +1,102 @@
+//! The program on a terminal of its own.
+
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Stdio};
+
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Winsize, tcsetwinsize};
+
+use crate::home::Home;
+
+/// A terminal of so many columns: what a person sees, and what a program gets.
+fn terminal(columns: u16) -> (std::fs::File, impl Fn() -> Stdio) {
+    let master = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+    grantpt(&master).unwrap();
+    unlockpt(&master).unwrap();
+    let size = Winsize {
+        ws_row: 50,
+        ws_col: columns,
+        ws_xpixel: 0,
+        ws_ypixel: 0,
+    };
+    tcsetwinsize(&master, size).unwrap();
+    let name = ptsname(&master, Vec::new()).unwrap().into_string().unwrap();
+    let program = move || -> Stdio {
+        let file = std::fs::File::options().read(true).write(true).open(&name);
+        OwnedFd::from(file.unwrap()).into()
+    };
+    (std::fs::File::from(master), program)
+}
+
+/// A person who types; what was asked for goes into a pipe.
+pub(crate) struct Terminal {
+    pub(crate) child: Child,
+    screen: std::fs::File,
+    pub(crate) shown: String,
+}
+
+impl Terminal {
+    pub(crate) fn start(home: &Home, arguments: &[&str]) -> Self {
+        let (screen, program) = terminal(80);
+        let child = home
+            .command(arguments)
+            .env("TERM", "xterm")
+            .stdin(program())
+            .stderr(program())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        Self {
+            child,
+            screen,
+            shown: String::new(),
+        }
+    }
+
+    /// Waits for a text on the screen.
+    pub(crate) fn shows(&mut self, text: &str) {
+        let mut buffer = [0; 1024];
+        while !self.shown.contains(text) {
+            let count = self.screen.read(&mut buffer).unwrap();
+            self.shown += &String::from_utf8_lossy(&buffer[..count]);
+        }
+    }
+
+    /// Waits for a question and answers it.
+    pub(crate) fn answer(&mut self, question: &str, keys: &str) {
+        self.shows(question);
+        self.screen.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// What it wrote to the pipe until its end, which must be a success.
+    pub(crate) fn ends(mut self) -> String {
+        let out = std::io::read_to_string(self.child.stdout.take().unwrap()).unwrap();
+        assert!(self.child.wait().unwrap().success(), "{}", self.shown);
+        out
+    }
+}
+
+/// What a command shows on a screen of so many columns, what it says beside, and its exit code.
+pub(crate) fn seen(home: &Home, arguments: &[&str], columns: u16) -> (String, String, Option<i32>) {
+    let (mut screen, program) = terminal(columns);
+    let mut child = home
+        .command(arguments)
+        .env("TERM", "xterm")
+        .stdout(program())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    drop(program);
+    let mut beside = child.stderr.take().unwrap();
+    let beside = std::thread::spawn(move || std::io::read_to_string(&mut beside).unwrap());
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    // A terminal that no program has open any more answers with an error.
+    while let Ok(count @ 1..) = screen.read(&mut buffer) {
+        bytes.extend(&buffer[..count]);
+    }
+    let code = child.wait().unwrap().code();
+    let shown = String::from_utf8(bytes).unwrap().replace("\r\n", "\n");
+    (shown, beside.join().unwrap(), code)
+}
