@@ -23,6 +23,7 @@ mod lockfile;
 mod machine;
 mod metadata;
 mod nightly;
+mod package;
 mod peers;
 mod process;
 mod product;
@@ -132,6 +133,12 @@ const COMMANDS: &[Command] = &[
         usage: "[--seconds N] [--optimised]",
         about: "let 1,000 clients at the HTTP door, half of them slow or broken, and print the figures",
         run: load::run,
+    },
+    Command {
+        name: "package",
+        usage: "[npm | try] [--platform P] [--binary FILE] [--out DIR]",
+        about: "pack for npm, and start the package from a registry of its own as npx does",
+        run: package::run,
     },
     Command {
         name: "licences",

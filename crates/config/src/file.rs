@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use serde::Deserialize as _;
 use serde_json::Value as Json;
 use toolcrib_core::{limits, nearest};
 
@@ -32,7 +33,7 @@ pub struct ConfigFile {
     pub source: Arc<Source>,
     /// The tree, with our sections at the top.
     pub root: Node,
-    /// The settings; the defaults where the file cannot be decoded.
+    /// The settings; the defaults in the place of what cannot be decoded.
     pub settings: Settings,
     /// The servers, in the order of the file.
     pub servers: Vec<Server>,
@@ -40,7 +41,7 @@ pub struct ConfigFile {
     pub diagnostics: Vec<Diagnostic>,
     /// Every text with placeholders.
     pub templates: Vec<FoundTemplate>,
-    /// Whether `settings` and `servers` are what the file says.
+    /// Whether `settings` and `servers` are all that the file says.
     pub decoded: bool,
 }
 
@@ -79,19 +80,49 @@ pub fn from_tree(source: &Arc<Source>, node: Node, shape: Shape) -> Option<Confi
         decoded: false,
         root,
     };
-    match serde_json::from_value::<Settings>(checked.value) {
+    match Settings::deserialize(&checked.value) {
         Ok(settings) => {
             file.settings = settings;
             file.decoded = true;
-            collect_servers(&mut file);
         }
-        // The check has said what is wrong; only a disagreement between check and decoder is news.
-        Err(error) if !file.is_broken() => file
-            .diagnostics
-            .push(Diagnostic::error(error.to_string()).about(source)),
-        Err(_) => {}
+        Err(error) => {
+            // The check has said what is wrong; only a disagreement between check and decoder is news.
+            if !file.is_broken() {
+                let finding = Diagnostic::error(error.to_string()).about(source);
+                file.diagnostics.push(finding);
+            }
+            // It will not be used; what can be decoded is still worth looking at.
+            file.settings = salvaged(&checked.value);
+        }
     }
+    collect_servers(&mut file);
     Some(file)
+}
+
+/// The settings without the values that cannot be decoded.
+fn salvaged(value: &Json) -> Settings {
+    let alone = |key: &str, inner: Json| {
+        let one: serde_json::Map<_, _> = [(key.to_owned(), inner)].into_iter().collect();
+        Settings::deserialize(Json::Object(one)).is_ok()
+    };
+    let Json::Object(map) = value else {
+        return Settings::default();
+    };
+    let mut good = serde_json::Map::new();
+    for (key, inner) in map {
+        if alone(key, inner.clone()) {
+            good.insert(key.clone(), inner.clone());
+        } else if let (Json::Object(servers), "servers") = (inner, key.as_str()) {
+            let usable = servers.iter().filter(|(name, server)| {
+                let one: serde_json::Map<_, _> =
+                    [((*name).clone(), (*server).clone())].into_iter().collect();
+                alone(key, Json::Object(one))
+            });
+            let usable = usable.map(|(name, server)| (name.clone(), server.clone()));
+            good.insert(key.clone(), Json::Object(usable.collect()));
+        }
+    }
+    Settings::deserialize(Json::Object(good)).unwrap_or_default()
 }
 
 pub(crate) fn unusable(source: &Arc<Source>, diagnostics: Vec<Diagnostic>) -> ConfigFile {
@@ -195,7 +226,9 @@ fn collect_servers(file: &mut ConfigFile) {
     }
     let nodes = server_nodes(&file.root);
     for (index, (key, entry)) in entries.into_iter().enumerate() {
-        let span = nodes.get(index).copied().unwrap_or_default();
+        let named = key.as_deref().and_then(|key| key_span(&file.root, key));
+        let span = named.or_else(|| nodes.get(index).copied());
+        let span = span.unwrap_or_default();
         match to_server(&file.source, key, entry, span) {
             Ok(server) if file.servers.iter().any(|s| s.name == server.name) => {
                 let message = format!("there are two servers named {:?}", server.name);
@@ -206,6 +239,13 @@ fn collect_servers(file: &mut ConfigFile) {
             Err(diagnostic) => file.diagnostics.push(*diagnostic),
         }
     }
+}
+
+/// The place of a server's key in a map.
+fn key_span(root: &Node, key: &str) -> Option<Span> {
+    let entries = root.get("servers")?.entries();
+    let entry = entries.iter().find(|entry| entry.key == key)?;
+    Some(entry.key_span)
 }
 
 /// The place of each server: its key in a map, its first character in a list.

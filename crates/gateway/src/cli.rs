@@ -26,6 +26,7 @@ pub mod adapter;
 pub mod approvals;
 pub mod audit;
 pub mod cache;
+pub mod completions;
 pub mod config;
 mod counter;
 pub mod demo;
@@ -40,6 +41,7 @@ pub mod list;
 pub mod login;
 mod memory;
 pub mod policy;
+pub mod reference;
 pub mod registry;
 pub mod registry_file;
 pub mod rtfs;
@@ -149,6 +151,11 @@ pub enum Direct {
     Status,
     /// Check configuration, servers, store, cache, clock and clients, and say what to do
     Doctor(doctor::Doctor),
+    /// Write what a shell needs to complete commands, servers and tools
+    Completions(completions::Completions),
+    /// Write the manual pages, or the chapter of the book about the command line
+    #[command(hide = true)]
+    Reference(reference::Reference),
     /// Show tokens saved, calls, cache hits and the slowest servers
     Stats(stats::Stats),
     /// Find servers in the public registry and add them
@@ -263,6 +270,9 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
 }
 
 fn run(mut arguments: Vec<OsString>) -> u8 {
+    if completions::answered(&arguments) {
+        return exit::OK;
+    }
     // A client that starts the program with nothing but a pipe wants to speak MCP.
     if arguments.len() == 1 {
         if std::io::stdin().is_terminal() {
@@ -322,6 +332,8 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Status => status::run(context),
         Direct::Doctor(command) => command.run(context),
         Direct::Stats(command) => command.run(context),
+        Direct::Completions(command) => command.run(context),
+        Direct::Reference(command) => command.run(context),
         Direct::Workshop(command) => command.run(context),
         Direct::Registry(command) => command.run(context),
         Direct::RegistryFile(command) => command.run(context),

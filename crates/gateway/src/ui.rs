@@ -15,7 +15,7 @@ use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
 
 pub use line::{Line, Tone};
-pub use progress::Progress;
+pub use progress::{PROGRESS_DELAY, Progress};
 pub use table::Table;
 
 use crate::failure::Failure;
@@ -115,6 +115,11 @@ impl Ui {
         for line in table.lines(self.columns) {
             self.line(line);
         }
+    }
+
+    /// Prints a text of our own making as it is.
+    pub fn verbatim(&mut self, text: &str) {
+        self.write(text);
     }
 
     /// Prints a value as JSON with an indentation of two.

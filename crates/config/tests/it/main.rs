@@ -20,3 +20,11 @@ mod readers_files;
 mod readers_hostile;
 mod readers_script;
 mod validate;
+
+#[path = "../../../../examples/read_clients.rs"]
+mod read_clients;
+
+#[test]
+fn the_example_runs() {
+    read_clients::main();
+}

@@ -237,3 +237,34 @@ fn the_difference_names_what_changed_and_nothing_else() {
     assert_eq!(difference.unchanged, 1);
     assert!(difference.rules && difference.settings && !difference.is_empty());
 }
+
+#[test]
+fn one_value_that_cannot_be_decoded_does_not_keep_the_rest_from_being_looked_at() {
+    let parse = |text: &str| {
+        let source = toolcrib_config::Source::new("toolcrib.yaml", text);
+        toolcrib_config::file::parse(
+            &source,
+            toolcrib_config::reader::Format::Yaml,
+            toolcrib_config::file::Shape::Whole,
+        )
+        .unwrap()
+    };
+    let file = parse(
+        "toolRules: 7\nservers:\n  a: {command: 7}\n  b: {command: x}\n  'c:d': {command: y}\n",
+    );
+    assert!(!file.decoded && file.is_broken());
+    let names: Vec<&str> = file.servers.iter().map(|server| &*server.name).collect();
+    assert_eq!(names, ["b"]);
+    assert_eq!(file.servers[0].origin.line, 4);
+    let said: Vec<&str> = file
+        .diagnostics
+        .iter()
+        .map(|found| &*found.message)
+        .collect();
+    for part in ["toolRules", "command", "has a `:`"] {
+        assert!(
+            said.iter().any(|said| said.contains(part)),
+            "no {part} in {said:?}"
+        );
+    }
+}

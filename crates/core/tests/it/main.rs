@@ -7,3 +7,11 @@
 
 mod pattern;
 mod policy;
+
+#[path = "../../../../examples/find_tools.rs"]
+mod find_tools;
+
+#[test]
+fn the_example_runs() {
+    find_tools::main();
+}

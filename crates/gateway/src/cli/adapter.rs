@@ -12,6 +12,10 @@ use crate::failure::Failure;
 
 /// Turn REST APIs into tools
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib adapter check petstore.yaml
+  toolcrib adapter add petstore petstore.yaml")]
 pub struct Adapter {
     #[command(subcommand)]
     command: AdapterCommand,

@@ -19,6 +19,11 @@ use difference::Change;
 
 /// See and settle what waits for a person
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib approvals list
+  toolcrib approvals show ID
+  toolcrib approve ID")]
 pub struct Approvals {
     #[command(subcommand)]
     command: ApprovalsCommand,

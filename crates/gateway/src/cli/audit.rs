@@ -20,6 +20,12 @@ use crate::ui::{Line, Table};
 
 /// Read the audit log, and prove that nothing was taken out of it
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib audit tail -n 50
+  toolcrib audit search --server github --since 2d
+  toolcrib audit export --format csv -o audit.csv
+  toolcrib audit verify")]
 pub struct Audit {
     #[command(subcommand)]
     command: AuditCommand,

@@ -16,6 +16,11 @@ pub(super) use warm::connections;
 
 /// Show, fill and clear the lists of tools that are kept on disk
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib cache show
+  toolcrib cache warm
+  toolcrib cache clear github")]
 pub struct Cache {
     #[command(subcommand)]
     command: Command,
@@ -28,7 +33,7 @@ enum Command {
     /// Ask servers for their tools and keep them, so that a search needs no connection
     Warm {
         /// The servers; all that are switched on unless given
-        #[arg(value_name = "SERVER")]
+        #[arg(value_name = "SERVER", add = super::completions::server())]
         servers: Vec<String>,
         /// Ask them even if what is kept is fresh
         #[arg(long)]
@@ -37,6 +42,7 @@ enum Command {
     /// Forget the tools of a server, or everything
     Clear {
         /// The server; everything unless given
+        #[arg(add = super::completions::server())]
         server: Option<String>,
     },
 }

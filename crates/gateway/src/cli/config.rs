@@ -12,6 +12,12 @@ mod validate;
 
 /// Show, check and reload the configuration
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib config show
+  toolcrib config validate
+  toolcrib config sources
+  toolcrib config reload")]
 pub struct Config {
     #[command(subcommand)]
     command: ConfigCommand,

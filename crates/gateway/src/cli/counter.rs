@@ -12,6 +12,7 @@ use crate::engine::connections::Users;
 use crate::engine::error::Error;
 use crate::engine::open_here;
 use crate::failure::Failure;
+use crate::ui::{PROGRESS_DELAY, Progress};
 
 /// Runs `work` at an engine of its own, on the user's configuration and store. Nothing is connected
 /// before it is needed, and everything is closed at the end.
@@ -27,6 +28,50 @@ pub(super) fn with_engine<T>(
         engine.close(grace).await;
         outcome
     })
+}
+
+/// How often the count of servers is brought up to date.
+const COUNT: Duration = Duration::from_millis(100);
+
+/// Waits for an answer that servers may have to be asked for. After half a second a terminal shows how
+/// many have said their tools.
+pub(super) async fn asking<T>(
+    context: &Context,
+    engine: &Engine,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = std::pin::pin!(work);
+    if let Ok(done) = tokio::time::timeout(PROGRESS_DELAY, &mut work).await {
+        return done;
+    }
+    let counted = || {
+        let snapshot = engine.snapshot();
+        let racks = snapshot.racks().filter(|rack| rack.supplier.enabled);
+        racks.fold((0, 0), |(known, all), rack| {
+            (known + usize::from(rack.is_known()), all + 1)
+        })
+    };
+    let (known, all) = counted();
+    let progress = Progress::new(all, context.ui.is_json());
+    progress.reach(known);
+    progress.say("asking servers for their tools");
+    loop {
+        match tokio::time::timeout(COUNT, &mut work).await {
+            Ok(done) => return done,
+            Err(_) => progress.reach(counted().0),
+        }
+    }
+}
+
+/// Waits for what has no steps. After half a second a terminal shows what it is, and the seconds.
+pub(super) async fn doing<T>(context: &Context, what: &str, work: impl Future<Output = T>) -> T {
+    let mut work = std::pin::pin!(work);
+    if let Ok(done) = tokio::time::timeout(PROGRESS_DELAY, &mut work).await {
+        return done;
+    }
+    let progress = Progress::spinner(context.ui.is_json());
+    progress.say(what);
+    work.await
 }
 
 /// The person at the terminal.
@@ -50,7 +95,10 @@ pub(super) fn refused(error: Box<Error>) -> Failure {
     let nearest: Vec<String> = nearest.collect();
     let mut failure = Failure::from(*error);
     if !nearest.is_empty() {
-        failure.message = format!("{} Nearest: {}", failure.message, nearest.join(", "));
+        // The sentence names them already where they are near enough to be meant.
+        if !failure.message.contains("Did you mean") {
+            failure.message = format!("{} Nearest: {}", failure.message, nearest.join(", "));
+        }
         failure = failure.with("nearest", nearest);
     }
     let told = [("request_id", id), ("challenge", challenge)];

@@ -15,6 +15,10 @@ use crate::ui::{Line, Tone};
 
 /// Play the first minute on a home directory of its own; nothing of yours is touched
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib demo         an agent at the counter
+  toolcrib demo setup   how the servers of five clients become one configuration")]
 pub struct Demo {
     /// Which story
     #[arg(value_enum, default_value = "agent")]

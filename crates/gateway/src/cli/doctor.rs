@@ -30,7 +30,7 @@ Examples:
 Exit codes: 0 all is well or only worth knowing, 2 the configuration does not load, 3 something is broken.")]
 pub struct Doctor {
     /// Only these servers; all of them unless given
-    #[arg(value_name = "SERVER")]
+    #[arg(value_name = "SERVER", add = super::completions::server())]
     servers: Vec<String>,
     /// Connect to no server
     #[arg(long)]
@@ -325,7 +325,7 @@ fn todo(checks: &[Check]) -> Vec<String> {
                 continue;
             };
             let line = match check.area {
-                "servers" | "clients" => format!("{}: {advice}", check.name),
+                "servers" | "clients" if check.name != "all" => format!("{}: {advice}", check.name),
                 area => format!("{area}: {advice}"),
             };
             if !all.contains(&line) {

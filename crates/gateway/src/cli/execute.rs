@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use toolcrib_core::Code;
 
 use super::Context;
-use super::counter::{local, refused, with_engine};
+use super::counter::{doing, local, refused, with_engine};
 use super::watching::Watcher;
 use crate::engine::Engine;
 use crate::engine::answer::{Answered, Outcome, Reply};
@@ -25,12 +25,14 @@ use crate::ui::{Line, Tone};
 /// tool's schema has them.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json"
+    after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json\n  toolcrib execute github create_issue --args @issue.json\n  toolcrib execute github create_issue --args -\n  toolcrib execute github delete_repo repo=x --dry-run"
 )]
 pub struct Execute {
     /// The server
+    #[arg(add = super::completions::server())]
     server: String,
     /// The tool
+    #[arg(add = super::completions::tool())]
     tool: String,
     /// The arguments as JSON, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
@@ -104,13 +106,22 @@ impl Execute {
         };
         let cancel = execution.cancel.clone();
         let call = engine.execute(&caller, execution);
-        tokio::pin!(call);
-        let reply = tokio::select! {
-            reply = &mut call => reply,
-            _ = tokio::signal::ctrl_c() => {
-                cancel.cancel();
-                call.await
+        let what = format!("running {}:{}", self.server, self.tool);
+        let call = Box::pin(async {
+            tokio::pin!(call);
+            tokio::select! {
+                reply = &mut call => reply,
+                _ = tokio::signal::ctrl_c() => {
+                    cancel.cancel();
+                    call.await
+                }
             }
+        });
+        // What a server tells meanwhile is printed where the spinner would be.
+        let reply = if self.stream {
+            call.await
+        } else {
+            doing(context, &what, call).await
         };
         match reply {
             Ok(reply) => show(context, &reply, &self.server, &self.tool),

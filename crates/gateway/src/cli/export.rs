@@ -16,9 +16,14 @@ use crate::ui::Line;
 
 /// Put Toolcrib into a client's configuration
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib export --to cursor
+  toolcrib export --to claude-code --project   into the file of the working directory
+  toolcrib export --to cursor --undo")]
 pub struct Export {
     /// The client
-    #[arg(long, value_name = "CLIENT")]
+    #[arg(long, value_name = "CLIENT", add = super::completions::client())]
     to: String,
     /// Write nothing; print the entry and the file it would go into
     #[arg(long, conflicts_with = "undo")]

@@ -25,6 +25,12 @@ use inventory::Inventory;
 
 /// Show the servers that other clients have, and write them into a configuration
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib import                    what is where
+  toolcrib import --write            write it down
+  toolcrib import --from cursor      only this client
+  toolcrib import --from ./mcp.json  a file")]
 pub struct Import {
     /// Only this client's files, or only this file
     #[arg(long, value_name = "CLIENT|FILE")]

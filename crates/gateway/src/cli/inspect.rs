@@ -8,7 +8,7 @@ use toolcrib_core::schema::sample::sample;
 use toolcrib_core::schema::signature::{Detail, field_type};
 
 use super::Context;
-use super::counter::{local, refused, with_engine};
+use super::counter::{asking, local, refused, with_engine};
 use crate::engine::answer::Details;
 use crate::failure::Failure;
 use crate::ui::{Line, Tone};
@@ -21,10 +21,16 @@ const DETAIL: Detail = Detail {
 
 /// Show one tool in full
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib inspect github create_issue
+  toolcrib inspect github create_issue --examples --json")]
 pub struct Inspect {
     /// The server
+    #[arg(add = super::completions::server())]
     server: String,
     /// The tool
+    #[arg(add = super::completions::tool())]
     tool: String,
     /// Show an example call
     #[arg(long)]
@@ -36,10 +42,8 @@ impl Inspect {
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
         with_engine(context, async |context, engine| {
             let caller = local(engine);
-            let details = engine
-                .tool_details(&caller, &self.server, &self.tool)
-                .await
-                .map_err(refused)?;
+            let details = engine.tool_details(&caller, &self.server, &self.tool);
+            let details = asking(context, engine, details).await.map_err(refused)?;
             if context.ui.is_json() {
                 context.ui.json(&details_json(&details, self.examples));
             } else {

@@ -13,6 +13,10 @@ use crate::ui::{Line, Table, Tone};
 
 /// Make, list and revoke API keys
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib keys list
+  toolcrib keys create ci --scope github:read")]
 pub struct Keys {
     #[command(subcommand)]
     command: KeysCommand,

@@ -15,6 +15,11 @@ use crate::ui::{Line, Tone};
 /// Shows how each server stands and how many tools it has. Nothing is connected: what is shown is what
 /// was known when the server was last asked.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib list            names, tools and how they stand
+  toolcrib list --status   only how they stand
+  toolcrib list --json     for programs")]
 pub struct List {
     /// Show how each server stands, and nothing else of it
     #[arg(long)]

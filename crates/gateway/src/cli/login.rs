@@ -28,8 +28,12 @@ mod callback;
 
 /// Log in to a remote server, in a browser or on another device
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib login linear")]
 pub struct Login {
     /// The server's name in the configuration
+    #[arg(add = super::completions::server())]
     server: String,
     /// A scope to ask for; may be given several times [default: what the server names]
     #[arg(long = "scope", value_name = "SCOPE")]
@@ -55,6 +59,7 @@ pub struct Login {
 #[derive(Debug, Args)]
 pub struct Logout {
     /// The server's name in the configuration
+    #[arg(add = super::completions::server())]
     server: String,
 }
 

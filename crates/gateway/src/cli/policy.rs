@@ -20,6 +20,9 @@ use crate::ui::{Line, Table, Tone};
 
 /// Find out what may be run by whom, and why
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib policy explain github:delete_repo")]
 pub struct Policy {
     #[command(subcommand)]
     command: PolicyCommand,
@@ -30,7 +33,7 @@ enum PolicyCommand {
     /// Show every check that a call of a tool goes through, its evidence and its result
     Explain {
         /// The tool
-        #[arg(value_name = "SERVER:TOOL")]
+        #[arg(value_name = "SERVER:TOOL", add = super::completions::tool_id())]
         tool: String,
         /// Who calls: local, loopback, anonymous, key:ID, or subject:NAME
         #[arg(long = "as", value_name = "PRINCIPAL", default_value = "local")]

@@ -22,6 +22,10 @@ use crate::ui::{Line, Table, Tone};
 
 /// Find servers in the public registry and add them
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib registry search github
+  toolcrib registry show io.github.github/github-mcp-server")]
 pub struct Registry {
     #[command(subcommand)]
     command: Command,

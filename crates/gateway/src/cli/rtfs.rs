@@ -138,10 +138,13 @@ impl Rtfs {
         }
         Err(Failure::new(
             Code::ValidationError,
-            format!(
-                "{wrong} of {} files are not RTFS as the reader wants it",
-                files.len()
-            ),
+            match (wrong, files.len()) {
+                (_, 1) => "the file is not RTFS as the reader wants it".to_owned(),
+                (1, all) => format!("1 of {all} files is not RTFS as the reader wants it"),
+                (wrong, all) => {
+                    format!("{wrong} of {all} files are not RTFS as the reader wants it")
+                }
+            },
         ))
     }
 }

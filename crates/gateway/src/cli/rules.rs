@@ -13,6 +13,9 @@ use crate::ui::{Line, Table, Tone};
 
 /// Find out why a tool is on or off
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib rules explain github:delete_repo")]
 pub struct Rules {
     #[command(subcommand)]
     command: RulesCommand,
@@ -23,7 +26,7 @@ enum RulesCommand {
     /// Say which rule decides over a tool, which only tag it, and which can never take effect
     Explain {
         /// The tool
-        #[arg(value_name = "SERVER:TOOL")]
+        #[arg(value_name = "SERVER:TOOL", add = super::completions::tool_id())]
         tool: String,
     },
 }

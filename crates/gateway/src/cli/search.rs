@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use toolcrib_core::Code;
 
 use super::Context;
-use super::counter::{local, refused, with_engine};
+use super::counter::{asking, local, refused, with_engine};
 use super::memory::with_store;
 use crate::engine::Engine;
 use crate::engine::answer::{Found, Hit};
@@ -25,7 +25,7 @@ pub struct Search {
     #[arg(value_name = "QUERY", required_unless_present = "forget")]
     query: Option<String>,
     /// Only tools of this server
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", add = super::completions::server())]
     server: Option<String>,
     /// Most results to show
     #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
@@ -60,10 +60,9 @@ impl Search {
             explain: self.explain,
         };
         with_engine(context, async |context, engine| {
-            let found = engine
-                .search_tools(&local(engine), wish)
-                .await
-                .map_err(refused)?;
+            let caller = local(engine);
+            let search = engine.search_tools(&caller, wish);
+            let found = asking(context, engine, search).await.map_err(refused)?;
             if found.hits.is_empty() {
                 return Err(nothing(&query, &found, engine));
             }

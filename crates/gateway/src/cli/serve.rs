@@ -15,6 +15,10 @@ const PROFILE_HELP: &str =
 
 /// Run in the foreground until asked to end
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib serve           over HTTP
+  toolcrib serve --stdio   on a pipe, as clients start it")]
 pub struct Serve {
     /// Speak MCP on standard input and output, and end when standard input is closed
     #[arg(long)]

@@ -31,7 +31,7 @@ Examples:
   toolcrib setup --undo          put everything back")]
 pub struct Setup {
     /// The clients; every client that is found unless given
-    #[arg(value_name = "CLIENT")]
+    #[arg(value_name = "CLIENT", add = super::completions::client())]
     clients: Vec<String>,
     /// Do not ask
     #[arg(short, long)]

@@ -275,8 +275,7 @@ fn show(context: &mut Context, report: &Report) {
             format!("{} tools", grouped(tokens.tools))
         },
     ));
-    if tokens.everything > 0 {
-        let percent = tokens.saved * 100 / tokens.everything;
+    if let Some(percent) = (tokens.saved * 100).checked_div(tokens.everything) {
         ui.line(format!(
             "           {} saved each time, {percent} %",
             grouped(tokens.saved)

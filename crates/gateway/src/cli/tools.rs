@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::Context;
-use super::counter::{local, refused, with_engine};
+use super::counter::{asking, local, refused, with_engine};
 use crate::engine::ask::Listing;
 use crate::engine::snapshot::Entry;
 use crate::failure::Failure;
@@ -12,8 +12,13 @@ use crate::ui::{Line, Tone};
 
 /// List the tools of a server
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib tools github
+  toolcrib tools github --all --tags   also what rules switch off")]
 pub struct Tools {
     /// The server
+    #[arg(add = super::completions::server())]
     server: String,
     /// Show also the tools that rules switch off
     #[arg(long)]
@@ -33,7 +38,8 @@ impl Tools {
         };
         with_engine(context, async |context, engine| {
             let caller = local(engine);
-            let page = engine.list_tools(&caller, listing).await.map_err(refused)?;
+            let list = engine.list_tools(&caller, listing);
+            let page = asking(context, engine, list).await.map_err(refused)?;
             if context.ui.is_json() {
                 let tools: Vec<Value> = page.tools.iter().map(|entry| tool_json(entry)).collect();
                 context.ui.json(&json!({

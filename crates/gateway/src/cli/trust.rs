@@ -19,6 +19,12 @@ use crate::ui::{Line, Table, Tone};
 
 /// Let the configuration files of a working directory be used, as they are now
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib trust           show the files of the working directory and ask
+  toolcrib trust --yes     without asking, as in a script
+  toolcrib trust --list
+  toolcrib trust --revoke")]
 pub struct Trust {
     /// The directory; the working directory unless given
     directory: Option<PathBuf>,

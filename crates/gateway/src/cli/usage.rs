@@ -78,17 +78,17 @@ mod tests {
 
     #[test]
     fn a_similar_command_is_named_in_both_forms() {
-        let error = Cli::try_parse_from(["toolcrib", "statu"]).unwrap_err();
+        let error = Cli::try_parse_from(["toolcrib", "inspct"]).unwrap_err();
         let long = sentence(&error, false);
         assert!(
-            long.starts_with("unrecognized subcommand 'statu'"),
+            long.starts_with("unrecognized subcommand 'inspct'"),
             "{long}"
         );
         assert!(long.contains("Usage:"), "{long}");
         let short = sentence(&error, true);
         assert_eq!(
             short,
-            "unrecognized subcommand 'statu'; tip: a similar subcommand exists: 'status'"
+            "unrecognized subcommand 'inspct'; tip: a similar subcommand exists: 'inspect'"
         );
     }
 

@@ -6,6 +6,9 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::line::clean;
 
+/// What takes no longer than this needs no bar.
+pub const PROGRESS_DELAY: Duration = Duration::from_millis(500);
+
 /// How often the bar moves on its own.
 const TICK: Duration = Duration::from_millis(120);
 
@@ -31,6 +34,20 @@ impl Progress {
             bar.enable_steady_tick(TICK);
         }
         Self { bar }
+    }
+
+    /// A spinner that counts the seconds, for what has no steps.
+    pub fn spinner(hidden: bool) -> Self {
+        let progress = Self::new(0, hidden);
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {elapsed} {wide_msg}") {
+            progress.bar.set_style(style);
+        }
+        progress
+    }
+
+    /// So many steps are done.
+    pub fn reach(&self, steps: usize) {
+        self.bar.set_position(steps as u64);
     }
 
     /// Says what is being done.

@@ -36,12 +36,17 @@ fn book() -> String {
 fn block(client: &str) -> String {
     let book = book();
     let mark = format!("<!-- client: {client} -->\n```");
-    let at = book.find(&mark).unwrap_or_else(|| panic!("no block of {client}"));
+    let at = book
+        .find(&mark)
+        .unwrap_or_else(|| panic!("no block of {client}"));
     let block = &book[at + mark.len()..];
     let (_, block) = block.split_once('\n').unwrap();
     let (block, _) = block.split_once("\n```").unwrap();
     assert!(block.contains("/path/to/toolcrib"), "{block}");
-    format!("{}\n", block.replace("/path/to/toolcrib", env!("CARGO_BIN_EXE_toolcrib")))
+    format!(
+        "{}\n",
+        block.replace("/path/to/toolcrib", env!("CARGO_BIN_EXE_toolcrib"))
+    )
 }
 
 fn surroundings(home: &Home) -> Surroundings {
@@ -66,7 +71,10 @@ fn started(client: &'static Client, path: &Path) -> Vec<String> {
         let value = entry.get(key).map(Node::to_json).unwrap_or_default();
         match value {
             Value::String(word) => vec![word],
-            Value::Array(words) => words.iter().map(|w| w.as_str().unwrap().to_owned()).collect(),
+            Value::Array(words) => words
+                .iter()
+                .map(|w| w.as_str().unwrap().to_owned())
+                .collect(),
             _ => Vec::new(),
         }
     };
@@ -84,18 +92,26 @@ fn tools(mut command: Command, name: &str, revision: &str) -> Vec<String> {
     let mut input = child.stdin.take().unwrap();
     let mut lines = BufReader::new(child.stdout.take().unwrap()).lines();
     let mut ask = |message: Value| writeln!(input, "{message}").unwrap();
-    ask(json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+    ask(
+        json!({"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
         "protocolVersion": revision, "capabilities": {"roots": {"listChanged": true}},
-        "clientInfo": {"name": name, "version": "1.2.3"}}}));
+        "clientInfo": {"name": name, "version": "1.2.3"}}}),
+    );
     let hello: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
-    assert_eq!(hello["result"]["protocolVersion"], revision, "{name}: {hello}");
+    assert_eq!(
+        hello["result"]["protocolVersion"], revision,
+        "{name}: {hello}"
+    );
     ask(json!({"jsonrpc": "2.0", "method": "notifications/initialized"}));
     ask(json!({"jsonrpc": "2.0", "id": 2, "method": "tools/list", "params": {}}));
     let listed: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     drop(input);
     assert!(child.wait().unwrap().success(), "{name}");
     let tools = listed["result"]["tools"].as_array().unwrap();
-    tools.iter().map(|tool| tool["name"].as_str().unwrap().to_owned()).collect()
+    tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned())
+        .collect()
 }
 
 /// Whether every client takes a name.
@@ -151,16 +167,25 @@ fn the_forms_of_package_and_container_are_the_programs_own_command_line() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let image = std::fs::read_to_string(root.join("packaging/container/Dockerfile")).unwrap();
     let words = |instruction: &str| -> Vec<String> {
-        let line = image.lines().rfind(|line| line.starts_with(instruction)).unwrap();
+        let line = image
+            .lines()
+            .rfind(|line| line.starts_with(instruction))
+            .unwrap();
         serde_json::from_str(line.strip_prefix(instruction).unwrap().trim()).unwrap()
     };
     assert_eq!(words("ENTRYPOINT"), ["/usr/local/bin/toolcrib"]);
     let home = Home::new();
     let command = words("CMD");
     let command: Vec<&str> = command.iter().map(String::as_str).collect();
-    assert_eq!(tools(home.command(&command), "docker", "2025-06-18").len(), 5);
+    assert_eq!(
+        tools(home.command(&command), "docker", "2025-06-18").len(),
+        5
+    );
     let launcher = root.join("packaging/npm/toolcrib/bin/toolcrib.js");
     let launcher = std::fs::read_to_string(launcher).unwrap();
-    assert!(launcher.contains("process.argv.slice(2), { stdio: \"inherit\""), "{launcher}");
+    assert!(
+        launcher.contains("process.argv.slice(2), { stdio: \"inherit\""),
+        "{launcher}"
+    );
     assert_eq!(tools(home.command(&[]), "npx", "2025-06-18").len(), 5);
 }

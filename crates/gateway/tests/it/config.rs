@@ -385,7 +385,7 @@ fn rules_of_the_users_own_file_are_shown_beside_those_of_a_project() {
         "work/toolcrib.yaml",
         "toolRules: [{pattern: [a], enabled: true}]\n",
     );
-    home.run(&["trust"]);
+    home.run(&["trust", "--yes"]);
     home.configure("toolRules: [{pattern: [b], enabled: false}]\n");
     let out = home.run(&["config", "show"]).out;
     assert!(

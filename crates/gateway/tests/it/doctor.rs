@@ -7,7 +7,7 @@ use crate::stage::{execute, reader, staged};
 
 fn healthy() -> Home {
     staged(
-        &json!([reader("look", &json!({"at": {"type": "string"}}))]),
+        &json!([reader("echo", &json!({"at": {"type": "string"}}))]),
         "",
         "",
     )
@@ -142,10 +142,10 @@ fn stats_count_tokens_calls_hits_and_times() {
     let said = home.run(&["stats"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_says(&said, &["Calls:     0 (", "Cache:     no list was needed"]);
-    home.run(&["search", "look at something"]);
-    home.run(&["search", "look at something"]);
-    assert_eq!(execute(&home, "look", "{}", &[]).code, Some(0));
-    assert_ne!(execute(&home, "look", r#"{"at": 7}"#, &[]).code, Some(0));
+    home.run(&["search", "echo"]);
+    home.run(&["search", "echo"]);
+    assert_eq!(execute(&home, "echo", "{}", &[]).code, Some(0));
+    assert_ne!(execute(&home, "echo", r#"{"at": 7}"#, &[]).code, Some(0));
     let json = home.run(&["stats", "--since", "1h", "--json"]).json();
     assert_eq!(json["tokens"]["tools"], 1, "{json}");
     let tokens = |name: &str| json["tokens"][name].as_u64().unwrap();

@@ -7,6 +7,8 @@ mod agent;
 mod attempts;
 mod canary;
 mod children;
+mod clients;
+mod completions;
 mod config;
 mod counter;
 mod demo;
@@ -38,3 +40,11 @@ mod terminal;
 mod transcripts;
 mod trust;
 mod web;
+
+#[path = "../../../../examples/embed.rs"]
+mod embed;
+
+#[test]
+fn the_example_runs() {
+    embed::main().unwrap();
+}

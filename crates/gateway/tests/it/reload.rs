@@ -129,7 +129,7 @@ fn a_refused_reload_over_the_socket_ends_with_2_and_the_findings() {
     assert!(said.err.contains("toolcrib.yaml:1:"), "{}", said.err);
     assert!(
         said.err
-            .contains("error [CONFIGURATION_ERROR]: 1 of 1 processes"),
+            .contains("error [CONFIGURATION_ERROR]: the process kept the running configuration"),
         "{}",
         said.err
     );
@@ -146,7 +146,7 @@ fn a_rule_of_the_users_own_file_takes_effect_beside_a_projects_file() {
         "work/toolcrib.yaml",
         "servers: {a: {command: a, tools: [{name: t, description: d}]}}\n",
     );
-    home.run(&["trust"]);
+    home.run(&["trust", "--yes"]);
     home.configure("toolRules: []\n");
     let _server = home.serve(&[]);
     assert_eq!(status(&home)["counts"]["toolsEnabled"], 1);

@@ -119,6 +119,8 @@ fn finding_and_running() {
             &["tools", "stge"],
             &["inspect", "stage", "look_at_note", "--examples"],
             &["inspect", "stage", "look_at_nte"],
+            &["execute", "stage", "echo", "text=first"],
+            &["execute", "stage", "echo", "text=first", "--json"],
             &["execute", "stage", "look_at_note", "title=first"],
             &[
                 "execute",
@@ -219,6 +221,8 @@ fn remembering() {
         "remembering",
         &home,
         &[
+            &["cache", "show"],
+            &["cache", "clear"],
             &["approvals", "list"],
             &["approve", "nothing"],
             &["audit", "tail"],
@@ -227,13 +231,11 @@ fn remembering() {
             &["keys", "list"],
             &["keys", "revoke", "key-none"],
             &["policy", "explain", "stage:look_at_note"],
-            &["cache", "show"],
-            &["cache", "clear"],
             &["login", "nowhere"],
             &["logout", "nowhere"],
             &["infer", "github", "list_issues"],
             &["rtfs", "check", "missing.rtfs"],
-            &["types", "missing.json"],
+            &["types", "from-schema", "missing.json"],
             &["adapter", "check", "missing.yaml"],
         ],
     );
@@ -275,4 +277,16 @@ fn uncoloured(text: &str) -> String {
         }
     }
     out
+}
+
+#[test]
+fn what_takes_over_half_a_second_shows_a_count_on_a_terminal() {
+    let home = Home::new();
+    let server = crate::stage::hostile().display().to_string();
+    home.configure(&format!(
+        "servers:\n  slow: {{command: '{server}', args: [--slow-start, '1500']}}\n"
+    ));
+    let mut terminal = crate::terminal::Terminal::start(&home, &["tools", "slow"]);
+    terminal.shows("0/1 asking servers for their tools");
+    assert!(terminal.ends().starts_with("Tools from slow ("));
 }

@@ -95,10 +95,13 @@ fn tell(context: &mut Context, answers: &[Answered<Report>]) -> Result<(), Failu
     }
     let shapes: Vec<Value> = answers.iter().map(shape).collect();
     if refused > 0 {
-        let message = format!(
-            "{refused} of {} processes kept the running configuration, because the new one does not load",
-            answers.len()
-        );
+        let who = match (refused, answers.len()) {
+            (_, 1) => "the process".to_owned(),
+            (refused, all) if refused == all => format!("all {all} processes"),
+            (refused, all) => format!("{refused} of {all} processes"),
+        };
+        let message =
+            format!("{who} kept the running configuration, because the new one does not load");
         return Err(Failure::configuration(message)
             .because(diagnostics)
             .with("processes", shapes));

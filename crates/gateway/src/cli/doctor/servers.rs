@@ -238,6 +238,8 @@ fn advice(error: &DiscoveryError, server: &Named) -> String {
 mod tests {
     use std::time::Duration;
 
+    use DiscoveryError as E;
+
     use super::*;
 
     #[test]
@@ -248,7 +250,6 @@ mod tests {
             declares: false,
             remote,
         };
-        use DiscoveryError as E;
         let check = |error: E, remote, part: &str| {
             let advice = advice(&error, &named(remote));
             assert!(advice.contains(part), "{error:?}: {advice}");

@@ -1,0 +1,132 @@
+//! Completions as a shell asks for them, and the manual as it is committed.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::json;
+
+use crate::home::Home;
+use crate::stage::{reader, staged};
+
+/// What is offered for the last of these words.
+fn offered(home: &Home, words: &[&str]) -> Vec<String> {
+    let mut all = vec!["--", "toolcrib"];
+    all.extend(words);
+    let output = home
+        .command(&all)
+        .env("TOOLCRIB_COMPLETE", "bash")
+        .env("_CLAP_COMPLETE_INDEX", words.len().to_string())
+        .env("_CLAP_IFS", "\n")
+        .output()
+        .unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines().map(|line| line.trim().to_owned()).collect()
+}
+
+#[test]
+fn names_of_servers_tools_and_clients_are_completed() {
+    let tools = json!([
+        reader("look_up", &json!({})),
+        reader("look_out", &json!({})),
+        reader("write", &json!({}))
+    ]);
+    let home = staged(
+        &tools,
+        "",
+        "  files: {command: x, tools: [{name: read, description: Reads}]}\n",
+    );
+    let check = |words: &[&str], expect: &[&str]| {
+        assert_eq!(offered(&home, words), expect, "{words:?}");
+    };
+    check(&["tools", "st"], &["stage"]);
+    check(&["inspect", "files", "r"], &["read"]);
+    check(&["execute", "stage", "look"], &[]);
+    home.run(&["cache", "warm"]);
+    check(&["execute", "stage", "look"], &["look_up", "look_out"]);
+    check(&["mcp", "inspect", "stage", "wr"], &["write"]);
+    check(&["policy", "explain", "files:"], &["files:read"]);
+    check(&["setup", "clau"], &["claude-desktop", "claude-code"]);
+    check(&["export", "--to", "curs"], &["cursor"]);
+    check(&["sea"], &["search"]);
+    assert!(offered(&home, &["search", "--"]).contains(&"--limit".to_owned()));
+    home.configure("servers: 7\n");
+    check(&["tools", "st"], &[]);
+}
+
+#[test]
+fn every_shell_has_its_script() {
+    let home = Home::new();
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let said = home.run(&["completions", shell]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert!(
+            said.out.contains("TOOLCRIB_COMPLETE"),
+            "{shell}: {}",
+            said.out
+        );
+        assert_eq!(
+            home.run(&["completions", shell, "--json"]).json()["shell"],
+            shell
+        );
+    }
+    let said = home.run(&["completions", "dosh"]);
+    assert_eq!(said.code, Some(1));
+}
+
+fn committed(path: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../docs")
+        .join(path)
+}
+
+/// Whether the committed documents are to be written anew.
+fn writes() -> bool {
+    std::env::var_os("DOCUMENTS").is_some_and(|wish| wish == "write")
+}
+
+#[test]
+fn the_committed_help_is_what_the_program_says() {
+    let said = Home::new().run(&["reference"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    if writes() {
+        std::fs::write(committed("cli.md"), &said.out).unwrap();
+    }
+    let there = std::fs::read_to_string(committed("cli.md")).unwrap_or_default();
+    assert!(
+        there == said.out,
+        "docs/cli.md is stale; DOCUMENTS=write renews it"
+    );
+}
+
+#[test]
+fn the_committed_manual_is_what_the_program_says() {
+    let home = Home::new();
+    let fresh = home.path("man");
+    let said = home.run(&["reference", "--man", fresh.to_str().unwrap()]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let names = crate::home::names(&fresh);
+    assert!(
+        names.contains(&"toolcrib.1".to_owned()) && names.len() > 30,
+        "{names:?}"
+    );
+    let there = committed("man");
+    if writes() {
+        let _ = std::fs::remove_dir_all(&there);
+        std::fs::create_dir_all(&there).unwrap();
+        for name in &names {
+            std::fs::copy(fresh.join(name), there.join(name)).unwrap();
+        }
+    }
+    assert_eq!(
+        names,
+        crate::home::names(&there),
+        "docs/man is stale; DOCUMENTS=write renews it"
+    );
+    for name in names {
+        let read = |folder: &Path| std::fs::read_to_string(folder.join(&name)).unwrap();
+        assert!(
+            read(&fresh) == read(&there),
+            "docs/man/{name} is stale; DOCUMENTS=write renews it"
+        );
+    }
+}
