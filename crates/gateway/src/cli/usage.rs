@@ -78,17 +78,17 @@ mod tests {
 
     #[test]
     fn a_similar_command_is_named_in_both_forms() {
-        let error = Cli::try_parse_from(["toolcrib", "inspct"]).unwrap_err();
+        let error = Cli::try_parse_from(["toolcrib", "completion"]).unwrap_err();
         let long = sentence(&error, false);
         assert!(
-            long.starts_with("unrecognized subcommand 'inspct'"),
+            long.starts_with("unrecognized subcommand 'completion'"),
             "{long}"
         );
         assert!(long.contains("Usage:"), "{long}");
         let short = sentence(&error, true);
         assert_eq!(
             short,
-            "unrecognized subcommand 'inspct'; tip: a similar subcommand exists: 'inspect'"
+            "unrecognized subcommand 'completion'; tip: a similar subcommand exists: 'completions'"
         );
     }
 
