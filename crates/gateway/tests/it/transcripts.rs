@@ -54,6 +54,7 @@ fn check(name: &str, home: &Home, commands: &[&[&str]]) {
 /// Without what differs from run to run: places, times, versions.
 fn veiled(home: &Home, text: &str) -> String {
     let mut text = text
+        .replace(home.path("work").to_str().unwrap(), "[WORK]")
         .replace(
             home.path("").to_str().unwrap().trim_end_matches('/'),
             "[HOME]",
