@@ -23,13 +23,14 @@ struct Talk {
 }
 
 impl Talk {
-    /// Starts the program without arguments on a pipe and shakes hands.
+    /// Starts the program without arguments on a pipe, its log in `log`, and shakes hands.
     fn begin(home: &Home, revision: &str) -> Self {
+        let log = std::fs::File::create(home.path("log")).unwrap();
         let mut child = home
             .command(&[])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::null())
+            .stderr(log)
             .spawn()
             .unwrap();
         let output = BufReader::new(child.stdout.take().unwrap());
@@ -313,6 +314,13 @@ fn what_is_wrong_with_an_upstream_tool_is_a_result_that_names_it() {
     };
     assert_eq!(status("notes"), "connected");
     assert_eq!(status("broken"), "error");
+    let log = std::fs::read_to_string(home.path("log")).unwrap();
+    let warned = log.lines().find(|line| line.contains("WARN")).unwrap();
+    assert!(
+        warned.contains("could not be connected") && warned.contains("broken"),
+        "{warned}"
+    );
+    assert!(!log.contains("canary"), "{log}");
 }
 
 #[test]
