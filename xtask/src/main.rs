@@ -30,6 +30,7 @@ mod product;
 mod requirements;
 #[cfg(feature = "product")]
 mod rivals;
+mod schemathesis;
 mod served;
 mod servers;
 mod source;
@@ -115,6 +116,12 @@ const COMMANDS: &[Command] = &[
         usage: "[--only flat|lazy|client]… [--revision REVISION]… [--optimised]",
         about: "run the official MCP conformance suite against the program and its client",
         run: conformance::run,
+    },
+    Command {
+        name: "schemathesis",
+        usage: "[--optimised]",
+        about: "hold the REST API against its own OpenAPI document, with requests that schemathesis makes up",
+        run: schemathesis::run,
     },
     Command {
         name: "servers",

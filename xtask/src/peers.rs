@@ -50,6 +50,9 @@ impl Peers {
     }
 
     fn install_npm(&self, pins: &Path) -> Result<()> {
+        if !pins.join("package.json").is_file() {
+            return Ok(());
+        }
         for file in ["package.json", "package-lock.json"] {
             std::fs::copy(pins.join(file), self.place.join(file))?;
         }
