@@ -1,12 +1,17 @@
 //! Every real tool as a capability file, in both dialects: what is written reads back equal, and a
 //! grammar that shares no code with the writer accepts it.
 
+mod grammar;
+
+use std::collections::BTreeMap;
 use std::path::Path;
+use std::process::Command;
 
 use anyhow::{Context, Result, bail};
-use serde_json::Value;
+use serde_json::{Value, json};
 use toolcrib_core::catalog::Inference;
-use toolcrib_core::rtfs::{Capability, Dialect, from_arguments_schema, from_schema};
+use toolcrib_core::rtfs::{Capability, Dialect};
+use toolcrib_core::{CapabilityManifest, Tool, ToolId};
 
 use crate::{ui, workspace};
 
@@ -19,22 +24,14 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         ui::line("no shared data beside the workspace: capability files are not written here");
         return Ok(());
     };
+    let servers = real(&shared.join("data/mcp-tools"))?;
     let (mut tools, mut wrong) = (0, Vec::new());
-    for capability in real(&shared.join("data/mcp-tools"))? {
+    for manifest in servers.values().flatten() {
         tools += 1;
         for dialect in [Dialect::Document, Dialect::Ccos] {
-            let text = capability.to_text(dialect);
-            if Capability::parse(&text, dialect).as_ref() != Ok(&capability) {
-                wrong.push(format!(
-                    "{} does not read back equal ({dialect:?})",
-                    capability.id
-                ));
-            }
-            if let Err(at) = accepts(&text, dialect) {
-                wrong.push(format!(
-                    "{} is not of the grammar: {at} ({dialect:?})",
-                    capability.id
-                ));
+            let text = manifest.to_text(dialect);
+            if let Err(why) = judged(&text, &manifest.capability(), dialect) {
+                wrong.push(format!("{} {why} ({dialect:?})", manifest.id));
             }
         }
     }
@@ -45,137 +42,116 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     match wrong.first() {
         Some(first) => bail!("{first}, and {} more", wrong.len() - 1),
         None if tools == 0 => bail!("no tool was found"),
-        None => Ok(()),
+        None => exported(&servers),
     }
 }
 
-fn real(folder: &Path) -> Result<Vec<Capability>> {
+/// Whether a text reads back equal and is of the grammar.
+fn judged(text: &str, expected: &Capability, dialect: Dialect) -> Result<(), String> {
+    if Capability::parse(text, dialect).as_ref() != Ok(expected) {
+        return Err("does not read back equal".to_owned());
+    }
+    let accepted = match dialect {
+        Dialect::Document => grammar::document(text),
+        Dialect::Ccos => grammar::ccos(text),
+    };
+    accepted.map_err(|at| format!("is not of the grammar: {at}"))
+}
+
+/// The manifests of every recorded server, by its name.
+fn real(folder: &Path) -> Result<BTreeMap<String, Vec<CapabilityManifest>>> {
     let known = Inference::default();
     let mut files: Vec<_> = std::fs::read_dir(folder)?
         .map(|entry| entry.map(|entry| entry.path()))
         .collect::<std::io::Result<_>>()?;
     files.retain(|path| path.extension().is_some_and(|e| e == "json"));
     files.sort();
-    let mut capabilities = Vec::new();
+    let mut servers: BTreeMap<String, Vec<CapabilityManifest>> = BTreeMap::new();
     for path in files {
         let list: Value = serde_json::from_slice(&std::fs::read(&path)?)?;
         let server = list["server"].as_str().context("a list without `server`")?;
+        let manifests = servers.entry(server.to_owned()).or_default();
         for tool in list["tools"].as_array().into_iter().flatten() {
             let text = |field: &str| tool[field].as_str().unwrap_or_default().to_owned();
-            let name = text("name");
-            capabilities.push(Capability {
-                id: format!("mcp.{server}.{name}"),
-                version: "1.0.0".to_owned(),
-                description: text("description"),
-                input: from_arguments_schema(&tool["inputSchema"]),
-                output: tool.get("outputSchema").map(from_schema),
-                server_url: format!("stdio:{server}"),
-                domains: known.domains(server, &name),
-                categories: known.categories(server, &name),
-                tool_name: name,
-            });
+            let id = ToolId::new(server, text("name"));
+            let mut read = Tool::new(id, text("description"), tool["inputSchema"].clone());
+            read.output_schema = tool.get("outputSchema").cloned().map(Into::into);
+            let manifest = CapabilityManifest::new(&read, format!("stdio:{server}"));
+            manifests.push(manifest.with_inferred_domains_and_categories(server, &known));
         }
     }
-    Ok(capabilities)
+    Ok(servers)
 }
 
-/// An independent reading of the grammar: one pass over the bytes with a stack of open brackets, and the
-/// words of a type checked by hand. It says where the text leaves the grammar.
-fn accepts(text: &str, dialect: Dialect) -> Result<(), String> {
-    let head = match dialect {
-        Dialect::Document => ["(capability :", "(capability \""],
-        Dialect::Ccos => ["(capability \"", "(capability \""],
+/// Exports all of them with the program itself, from a configuration that declares them, and reads
+/// every file.
+fn exported(servers: &BTreeMap<String, Vec<CapabilityManifest>>) -> Result<()> {
+    let program = workspace::target().join("debug/toolcrib");
+    if !program.is_file() {
+        ui::line("target/debug/toolcrib is not built: no files are exported");
+        return Ok(());
+    }
+    let home = tempfile::tempdir()?;
+    let entry = |(name, manifests): (&String, &Vec<CapabilityManifest>)| {
+        let tools = manifests.iter().map(|manifest| {
+            json!({
+                "name": manifest.provider.tool_name,
+                "description": manifest.description,
+                "inputSchema": manifest.input_schema,
+            })
+        });
+        let tools: Vec<Value> = tools.collect();
+        (
+            name.clone(),
+            json!({ "command": "nothing", "tools": tools }),
+        )
     };
-    if !head.iter().any(|head| text.starts_with(head)) || !text.ends_with(")\n") {
-        return Err("it is no capability".to_owned());
-    }
-    let mut open = Vec::new();
-    let mut rest = text;
-    while let Some(c) = rest.chars().next() {
-        let wrong = |why: &str| {
-            Err(format!(
-                "{why} at {:?}",
-                rest.chars().take(30).collect::<String>()
-            ))
-        };
-        let taken = match c {
-            ' ' | '\n' => 1,
-            '(' | '[' | '{' => {
-                open.push(c);
-                1
-            }
-            ')' | ']' | '}' => {
-                let fits = matches!(
-                    (open.pop(), c),
-                    (Some('('), ')') | (Some('['), ']') | (Some('{'), '}')
-                );
-                if !fits {
-                    return wrong("a bracket that closes another");
-                }
-                1
-            }
-            '"' => match string_length(rest) {
-                Some(length) => length,
-                None => return wrong("a text without an end"),
-            },
-            ':' => match word_length(&rest[1..]) {
-                0 => return wrong("a colon without a word"),
-                length => length + 1,
-            },
-            't' if dialect == Dialect::Document && rest.starts_with("true}") => 4,
-            '?' if dialect == Dialect::Ccos && rest.starts_with("?]") => 1,
-            'c' if rest.starts_with("capability ") && open == ['('] => "capability".len(),
-            _ => return wrong("a character out of place"),
-        };
-        rest = &rest[taken..];
-    }
-    if open.is_empty() {
-        Ok(())
-    } else {
-        Err("brackets are left open".to_owned())
-    }
-}
-
-fn string_length(text: &str) -> Option<usize> {
-    let bytes = text.as_bytes();
-    let mut at = 1;
-    loop {
-        match bytes.get(at)? {
-            b'"' => return Some(at + 1),
-            b'\\' if b"ntr\\\"".contains(bytes.get(at + 1)?) => at += 2,
-            b'\n' | b'\\' => return None,
-            _ => at += 1,
+    let entries: serde_json::Map<String, Value> = servers.iter().map(entry).collect();
+    let config = home.path().join("toolcrib.json");
+    std::fs::write(&config, json!({ "servers": entries }).to_string())?;
+    for (word, dialect) in [("doc", Dialect::Document), ("ccos", Dialect::Ccos)] {
+        let directory = home.path().join(word);
+        let output = Command::new(&program)
+            .args(["export-rtfs", "--json", "--dialect", word, "--config"])
+            .arg(&config)
+            .arg("--dir")
+            .arg(&directory)
+            .env_clear()
+            .env("HOME", home.path())
+            .current_dir(home.path())
+            .output()?;
+        if !output.status.success() {
+            bail!("export failed: {}", String::from_utf8_lossy(&output.stderr));
+        }
+        let said: Value = serde_json::from_slice(&output.stdout)?;
+        let count = count(&said, dialect)?;
+        let distinct: usize = servers
+            .values()
+            .map(|manifests| {
+                let names = manifests.iter().map(|m| &m.provider.tool_name);
+                names.collect::<std::collections::BTreeSet<_>>().len()
+            })
+            .sum();
+        ui::line(&format!("{count} files exported as {word}"));
+        if count != distinct {
+            bail!("{distinct} files were expected");
         }
     }
+    Ok(())
 }
 
-fn word_length(text: &str) -> usize {
-    let first = |b: u8| b.is_ascii_alphabetic() || b"_$*+".contains(&b);
-    let more = |b: u8| first(b) || b.is_ascii_digit() || b"-./:?!#".contains(&b);
-    match text.bytes().next() {
-        Some(b) if first(b) => text.bytes().take_while(|b| more(*b)).count(),
-        _ => 0,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_grammar_refuses_what_leaves_it() {
-        let good = "(capability \"a\" :x [:map [:k :int ?]])\n";
-        assert_eq!(accepts(good, Dialect::Ccos), Ok(()));
-        for bad in [
-            "(capability \"a\" :x [:map)\n",
-            "(capability \"a\" :x \"b)\n",
-            "(capability \"a\" : [])\n",
-            "(capability \"a\" evil)\n",
-            "(other \"a\")\n",
-            "(capability \"a\" [)\n",
-            "(capability \"a\" :x {:optional true})\n",
-        ] {
-            assert!(accepts(bad, Dialect::Ccos).is_err(), "{bad}");
+/// How many files an export names, each of which must be of the grammar.
+fn count(said: &Value, dialect: Dialect) -> Result<usize> {
+    let mut paths = std::collections::BTreeSet::new();
+    for server in said["servers"].as_array().into_iter().flatten() {
+        for path in server["files"].as_array().into_iter().flatten() {
+            let path = path.as_str().context("a file without a path")?;
+            let text = std::fs::read_to_string(path)?;
+            let read = Capability::parse(&text, dialect)
+                .map_err(|error| anyhow::anyhow!("{path} does not read: {error}"))?;
+            judged(&text, &read, dialect).map_err(|why| anyhow::anyhow!("{path} {why}"))?;
+            paths.insert(path.to_lowercase());
         }
     }
+    Ok(paths.len())
 }

@@ -20,6 +20,7 @@ pub mod placeholder;
 pub mod places;
 pub mod reader;
 pub mod reference;
+pub mod registered;
 pub mod schema;
 pub mod surroundings;
 pub mod text;

@@ -4,6 +4,7 @@
 //! as arguments. The same snapshot and the same query give the same answer on every machine.
 
 pub mod canon;
+pub mod capability;
 pub mod catalog;
 pub mod content;
 pub mod discovery;
@@ -23,5 +24,6 @@ pub mod search;
 pub mod secret;
 pub mod tokens;
 
+pub use capability::CapabilityManifest;
 pub use catalog::{Tool, ToolId};
 pub use error::{Code, Error};

@@ -441,6 +441,14 @@ pub const REGISTRY_DISCOVERIES_MAX: usize = 50;
 pub const REGISTRY_DESCRIPTION_CHARS_MAX: usize = 500;
 /// Longest name of a server in the registry.
 pub const REGISTRY_NAME_CHARS_MAX: usize = 200;
+/// Most capabilities in one list.
+pub const CAPABILITIES_LISTED_MAX: i64 = 100_000;
+/// How long an introspected server waits for a person before the question expires.
+pub const INTROSPECTION_WAIT_MS: i64 = 7 * 24 * 60 * 60 * 1_000;
+/// Longest readable part of the name of a capability file or of its directory.
+pub const CAPABILITY_NAME_BYTES_MAX: usize = 100;
+/// Most capability files that are read from one directory.
+pub const CAPABILITY_FILES_MAX: usize = 50_000;
 /// Deepest nesting of a type or of a form in RTFS text.
 pub const RTFS_DEPTH_MAX: usize = 64;
 /// Most parts of a schema that one type is made from.

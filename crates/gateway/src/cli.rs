@@ -33,9 +33,11 @@ pub mod demo;
 pub mod doctor;
 pub mod execute;
 pub mod export;
+pub mod export_rtfs;
 pub mod import;
 pub mod infer;
 pub mod inspect;
+pub mod introspect;
 pub mod keys;
 pub mod list;
 pub mod login;
@@ -180,6 +182,10 @@ pub enum Direct {
     Logout(login::Logout),
     /// Show the domains and categories that the names of a server and a tool mean
     Infer(infer::Infer),
+    /// Ask an unknown server what it offers, and put it up for approval
+    Introspect(introspect::Introspect),
+    /// Write the tools of servers as RTFS files, one for each tool
+    ExportRtfs(export_rtfs::ExportRtfs),
     /// Write the type of a JSON Schema
     Types(rtfs::Types),
     /// Check RTFS files
@@ -346,6 +352,8 @@ fn carry_out(command: Direct, context: &mut Context) -> Result<(), Failure> {
         Direct::Login(command) => command.run(context),
         Direct::Logout(command) => command.run(context),
         Direct::Infer(command) => command.run(context),
+        Direct::Introspect(command) => command.run(context),
+        Direct::ExportRtfs(command) => command.run(context),
         Direct::Types(command) => command.run(context),
         Direct::Rtfs(command) => command.run(context),
     }

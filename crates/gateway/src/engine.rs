@@ -137,6 +137,11 @@ impl Engine {
         self.upstream.described(server)
     }
 
+    /// What finds out what servers offer that are not configured.
+    pub fn discovery(&self) -> Option<discovery::DiscoveryService> {
+        self.upstream.discovery()
+    }
+
     /// What is remembered beyond this process.
     pub fn store(&self) -> &Store {
         &self.store

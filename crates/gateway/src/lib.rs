@@ -1,5 +1,6 @@
 //! The gateway: engine, doors, command line and reload of the `toolcrib` binary.
 
+pub mod capability;
 pub mod catalog;
 pub mod cli;
 pub mod control;

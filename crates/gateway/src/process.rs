@@ -15,6 +15,8 @@ use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::{Code, limits};
 
+use crate::capability::files::PENDING;
+use crate::capability::review::Desk;
 use crate::control::{Counts, Place, Status};
 use crate::desk::{Desk, registry};
 use crate::doors::{Doors, Surfaces};
@@ -142,6 +144,7 @@ async fn serve(
         Users::Many
     };
     let engine = open_here(Arc::clone(&config), &options.surroundings, users).await?;
+    load_capabilities(&engine, &config, &options.surroundings).await;
     engine.start();
     let live = Live::new(config);
     let (applied, taken_over) = channel::channel(live.current().number);
@@ -186,6 +189,29 @@ async fn serve(
         _ = until_asked(&mut signals, &requests, None) => {}
     }
     Ok(())
+}
+
+/// Registers the approved capability files. Without them everything still runs.
+async fn load_capabilities(engine: &Arc<Engine>, config: &Arc<Config>, here: &Surroundings) {
+    let (store, clock) = (engine.store().clone(), engine.clock().clone());
+    let desk = Desk::new(store, clock, Arc::clone(config));
+    let named = config.settings.capabilities.export_directory.as_deref();
+    let named = named.and_then(|written| here.resolve(written));
+    let pending = named.unwrap_or_else(|| here.cwd.join(PENDING));
+    match desk.load(&pending).await {
+        Ok(loaded) => {
+            for left_out in &loaded.left_out {
+                tracing::warn!(left_out, "a capability file is not loaded");
+            }
+            if loaded.capabilities > 0 {
+                tracing::info!(
+                    count = loaded.capabilities,
+                    "approved capabilities are loaded"
+                );
+            }
+        }
+        Err(error) => tracing::warn!(%error, "approved capabilities are not loaded"),
+    }
 }
 
 /// Hands every configuration that is put in place to the engine.

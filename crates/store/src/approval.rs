@@ -4,6 +4,7 @@
 //! rejected tool or server may be approved later; nothing else is ever settled twice.
 
 pub mod confirmation;
+pub mod introduction;
 pub mod judgement;
 pub mod observation;
 
@@ -11,6 +12,7 @@ use toolcrib_core::limits::APPROVALS_LISTED_MAX;
 
 use crate::StoreError;
 use crate::backend::{Row, Session, args};
+use crate::capability;
 use crate::store::Store;
 use crate::word::words;
 use crate::writer::Unit;
@@ -68,7 +70,7 @@ pub struct Request {
     pub settled_ms: Option<i64>,
     /// Who settled it.
     pub settled_by: Option<String>,
-    /// When a confirmation was used.
+    /// When a confirmation was used, or when everything was done that an approval brings about.
     pub used_ms: Option<i64>,
 }
 
@@ -301,7 +303,7 @@ fn concerned(found: Vec<Request>, target: &Target, verdict: Verdict) -> Vec<Requ
                 verdict == Verdict::Approve || !server_waits || request.kind == Kind::Server
             }
             (_, State::Pending) => true,
-            // Only a confirmation runs out on its own, and saying so is an answer.
+            // Whoever settles a confirmation waits for it, so that having run out is an answer.
             (Target::Id(_), State::Expired) => request.kind == Kind::Confirmation,
             (Target::Id(_), State::Rejected) => reopens(request),
             (Target::Server(_), State::Rejected) => {
@@ -373,7 +375,8 @@ impl Settle {
     async fn write(&self, session: &mut dyn Session, request: &Request) -> Result<(), StoreError> {
         session
             .execute(
-                "UPDATE approval SET state = $2, settled_ms = $3, settled_by = $4 WHERE id = $1",
+                "UPDATE approval SET state = $2, settled_ms = $3, settled_by = $4, \
+                 used_ms = CASE WHEN kind = 'confirmation' THEN used_ms ELSE NULL END WHERE id = $1",
                 args![
                     &request.id,
                     request.state.as_str(),
@@ -393,6 +396,10 @@ impl Settle {
                     now_ms: self.now_ms,
                 };
                 pin.write(session).await
+            }
+            (State::Rejected, Kind::Tool) => {
+                let (tool, hash) = (&request.tool, &request.hash);
+                capability::disapprove(session, &request.server, tool, hash, self.now_ms).await
             }
             (State::Approved, Kind::Server) => {
                 observation::vet(session, &request.server, &self.by, self.now_ms).await

@@ -8,6 +8,7 @@ pub mod approval;
 pub mod audit;
 pub mod backend;
 pub mod cache;
+pub mod capability;
 mod chain;
 pub mod counter;
 mod error;

@@ -51,10 +51,12 @@ impl Store {
                  WHERE state = 'pending' AND expires_ms <= $1 LIMIT $2)",
                 now_ms,
             ),
-            // A tool that was turned down stays so; all other history has an end.
+            // A tool that was turned down stays so, and what is known of an approved server is needed
+            // as long as the server is; all other history has an end.
             (
                 "DELETE FROM approval WHERE id IN (SELECT id FROM approval WHERE created_ms <= $1 \
-                 AND state <> 'pending' AND (state <> 'rejected' OR kind = 'confirmation') LIMIT $2)",
+                 AND state <> 'pending' AND (state <> 'rejected' OR kind = 'confirmation') \
+                 AND NOT (kind = 'server' AND state = 'approved') LIMIT $2)",
                 history_end,
             ),
         ] {

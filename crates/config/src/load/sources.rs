@@ -12,6 +12,8 @@ use crate::import::{CLIENTS, Client, Scope, Skipped};
 use crate::merge::{self, Finding};
 use crate::model::Server;
 use crate::model::settings::{Settings, SourceEntry};
+use crate::places::Places;
+use crate::registered;
 use crate::trust::Trust;
 
 /// What became of a source.
@@ -71,9 +73,11 @@ pub(super) fn import(
             }
         }
     }
-    if imported.is_empty() {
+    let found = approved(request, progress);
+    if imported.is_empty() && found.is_empty() {
         return reports;
     }
+    let imported = found.into_iter().chain(imported);
     let merged = merge::merge(std::mem::take(servers).into_iter().chain(imported));
     *servers = merged.servers;
     for finding in &merged.findings {
@@ -86,6 +90,18 @@ pub(super) fn import(
             .push(Diagnostic::new(severity, finding.to_string()));
     }
     reports
+}
+
+/// The servers that were introspected and approved.
+fn approved(request: &Request<'_>, progress: &mut Progress) -> Vec<Server> {
+    let path = registered::path(&Places::of(request.surroundings));
+    progress.watched.push(path.clone());
+    let Some(source) = super::opened(&path, progress) else {
+        return Vec::new();
+    };
+    let (servers, diagnostics) = registered::load(&source);
+    progress.diagnostics.extend(diagnostics);
+    servers
 }
 
 /// The files that one entry of `sources` means.

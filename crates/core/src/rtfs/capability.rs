@@ -7,6 +7,10 @@ use super::grammar::{type_of, type_of_text};
 use super::text::{is_plain, of_entry, of_type, quoted};
 use super::{Dialect, Type};
 
+/// The key of the metadata that says how the shape of the result is known, and its one value.
+const OUTPUT_SOURCE: &str = "output-schema-source";
+const INFERRED: &str = "inferred";
+
 /// What a capability file says of a tool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Capability {
@@ -20,6 +24,8 @@ pub struct Capability {
     pub input: Type,
     /// The shape of its result, where that is known.
     pub output: Option<Type>,
+    /// Whether that shape was seen in an answer rather than declared by the server.
+    pub output_inferred: bool,
     /// Where its server is; `stdio:` and a command line for a child process.
     pub server_url: String,
     /// The tool's name as its server spells it.
@@ -53,24 +59,31 @@ impl Capability {
         );
         let _ = write!(out, "\n  :domains {}", texts(&self.domains));
         let _ = write!(out, "\n  :categories {}", texts(&self.categories));
-        if dialect == Dialect::Ccos {
-            self.write_odd_keys(&mut out);
+        let metadata = self.metadata(dialect);
+        if !metadata.is_empty() {
+            let _ = write!(out, "\n  :metadata {{{}}}", metadata.join(" "));
         }
         out.push_str(")\n");
         out
     }
 
-    /// Types with keys that cannot be keywords, whole, as text in the metadata.
-    fn write_odd_keys(&self, out: &mut String) {
-        let whole = |of: &Type| quoted(&of_type(of, Dialect::Document));
-        let input =
-            (!is_plain(&self.input)).then(|| format!(":input-schema {}", whole(&self.input)));
-        let output = self.output.as_ref().filter(|of| !is_plain(of));
-        let output = output.map(|of| format!(":output-schema {}", whole(of)));
-        let parts: Vec<String> = input.into_iter().chain(output).collect();
-        if !parts.is_empty() {
-            let _ = write!(out, "\n  :metadata {{{}}}", parts.join(" "));
+    /// What has no place of its own: types with keys that cannot be keywords, whole, as text, and
+    /// that the output was seen rather than declared.
+    fn metadata(&self, dialect: Dialect) -> Vec<String> {
+        let mut parts = Vec::new();
+        if dialect == Dialect::Ccos {
+            let whole = |of: &Type| quoted(&of_type(of, Dialect::Document));
+            if !is_plain(&self.input) {
+                parts.push(format!(":input-schema {}", whole(&self.input)));
+            }
+            if let Some(output) = self.output.as_ref().filter(|of| !is_plain(of)) {
+                parts.push(format!(":output-schema {}", whole(output)));
+            }
         }
+        if self.output_inferred {
+            parts.push(format!(":{OUTPUT_SOURCE} {}", quoted(INFERRED)));
+        }
+        parts
     }
 
     /// Reads the one capability of a file.
@@ -204,6 +217,7 @@ impl<'a> Fields<'a> {
                 .typed("input-schema", dialect)?
                 .ok_or("`:input-schema` is missing")?,
             output: self.typed("output-schema", dialect)?,
+            output_inferred: self.within("metadata", OUTPUT_SOURCE) == Some(INFERRED),
             server_url: provider("server-url")?,
             tool_name: provider("tool-name")?,
             domains: self.texts("domains")?,
@@ -269,6 +283,7 @@ mod tests {
                     "required": ["id", "title", "state"],
                 },
             }))),
+            output_inferred: false,
             server_url: "https://api.github.com/mcp".into(),
             tool_name: "list_issues".into(),
             domains: vec!["github".into(), "github.issues".into()],

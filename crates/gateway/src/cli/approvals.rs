@@ -2,6 +2,8 @@
 
 mod difference;
 
+use std::sync::Arc;
+
 use clap::{Args, Subcommand};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -10,8 +12,12 @@ use toolcrib_core::{Code, ToolId};
 use toolcrib_store::Store;
 use toolcrib_store::approval::{Kind, Request, Shown, State, Target, Verdict};
 
+use super::introspect::{assessment_json, failure, tell_assessment};
 use super::memory::{moment, with_store};
 use super::{Context, now_ms};
+use crate::capability::promotion::Promoted;
+use crate::capability::review::{Desk, Dossier, Settled};
+use crate::engine::clock::Clock;
 use crate::engine::definition;
 use crate::failure::Failure;
 use crate::ui::{Line, Table, Tone};
@@ -65,11 +71,13 @@ impl Approvals {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
         match self.command {
-            ApprovalsCommand::List { all } => with_store(context, async |context, store| {
-                list(context, store, all).await
+            ApprovalsCommand::List { all } => with_desk(context, async |context, desk| {
+                let promoted = desk.finish().await.map_err(failure)?;
+                tell_promoted(context, &promoted);
+                list(context, &desk.store, all).await
             }),
-            ApprovalsCommand::Show { target } => with_store(context, async |context, store| {
-                let shown = find(store, &target).await?;
+            ApprovalsCommand::Show { target } => with_desk(context, async |context, desk| {
+                let shown = find(&desk.store, &target).await?;
                 show(context, &shown)
             }),
             ApprovalsCommand::Approve { target } => settle(context, &target, Verdict::Approve),
@@ -83,6 +91,18 @@ impl Approve {
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
         settle(context, &self.target, Verdict::Approve)
     }
+}
+
+/// Runs `work` where servers are reviewed.
+fn with_desk<T>(
+    context: &mut Context,
+    work: impl AsyncFnOnce(&mut Context, &Desk) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let config = Arc::new(context.loader().config()?);
+    with_store(context, async |context, store| {
+        let desk = Desk::new(store.clone(), Clock::system(), config);
+        work(context, &desk).await
+    })
 }
 
 async fn list(context: &mut Context, store: &Store, all: bool) -> Result<(), Failure> {
@@ -157,6 +177,10 @@ fn show(context: &mut Context, shown: &[Shown]) -> Result<(), Failure> {
                 let mut value = request_json(&one.request);
                 value["detail"] = one.request.detail.clone().into();
                 value["accepted"] = one.accepted.clone().into();
+                if let Some(dossier) = Dossier::of(&one.request) {
+                    value["assessment"] = assessment_json(&dossier.assessment);
+                    value["directory"] = json!(dossier.pending);
+                }
                 value["flags"] = json!(flags(&one.request, &neighbours));
                 value
             })
@@ -215,6 +239,24 @@ fn show_one(context: &mut Context, shown: &Shown, flags: &[Flag]) {
             "  {caller} wants to call it with these arguments{until}:"
         ));
     }
+    if let Some(dossier) = Dossier::of(request) {
+        let place = context.surroundings.display(&dossier.pending);
+        context.ui.line(format!(
+            "  at {}, files to review in {place}",
+            dossier.server_url
+        ));
+        if let Some(at) = request
+            .expires_ms
+            .filter(|_| request.state == State::Pending)
+        {
+            context
+                .ui
+                .line(format!("  to be settled until {} UTC", moment(at)));
+        }
+        tell_assessment(context, &dossier.assessment);
+        context.ui.gap();
+        return;
+    }
     let new = readable(&request.detail);
     let old = shown.accepted.as_deref().map(readable);
     for change in difference::between(old.as_deref().unwrap_or_default(), &new) {
@@ -245,16 +287,14 @@ fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Fai
         .surroundings
         .var("USER")
         .unwrap_or_else(|| "local".to_owned());
-    with_store(context, async |context, store| {
+    with_desk(context, async |context, desk| {
         if verdict == Verdict::Approve && !context.ui.is_json() {
-            let shown = find(store, text).await?;
+            let shown = find(&desk.store, text).await?;
             show(context, &shown)?;
         }
         for target in targets(text) {
-            let settled = store
-                .settle_approvals(&target, verdict, &by, now_ms())
-                .await?;
-            if !settled.is_empty() {
+            let settled = desk.settle(&target, verdict, &by).await.map_err(failure)?;
+            if !settled.requests.is_empty() {
                 return report(context, &settled);
             }
         }
@@ -262,10 +302,47 @@ fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Fai
     })
 }
 
-fn report(context: &mut Context, settled: &[Request]) -> Result<(), Failure> {
+/// What approvals brought about on disk.
+fn tell_promoted(context: &mut Context, promoted: &[(String, Promoted)]) {
+    if context.ui.is_json() {
+        return;
+    }
+    for (server, done) in promoted {
+        let archived = match done.archived.len() {
+            0 => String::new(),
+            n => format!(", {n} archived"),
+        };
+        let line = format!(
+            " {server}: {} capability files approved{archived}",
+            done.approved.len()
+        );
+        context.ui.line(Line::new().mark(true).text(line));
+        if done.registered {
+            context.ui.line(format!(
+                "  {server} is among your servers now; `toolcrib tools {server}` lists its tools"
+            ));
+        }
+    }
+}
+
+fn promoted_json((server, done): &(String, Promoted)) -> Value {
+    json!({
+        "server": server,
+        "approved": done.approved,
+        "archived": done.archived,
+        "registered": done.registered,
+    })
+}
+
+fn report(context: &mut Context, outcome: &Settled) -> Result<(), Failure> {
+    let settled = &outcome.requests;
+    tell_promoted(context, &outcome.promoted);
     if context.ui.is_json() {
         let settled: Vec<Value> = settled.iter().map(request_json).collect();
-        context.ui.json(&json!({ "approvals": settled }));
+        let promoted: Vec<Value> = outcome.promoted.iter().map(promoted_json).collect();
+        context
+            .ui
+            .json(&json!({ "approvals": settled, "promoted": promoted }));
     } else {
         for request in settled {
             let good = request.state == State::Approved;

@@ -6,9 +6,13 @@ use toolcrib_core::policy::Visibility;
 use toolcrib_core::schema::outline::Reading;
 use toolcrib_core::schema::sample::sample;
 use toolcrib_core::schema::signature::{Detail, field_type};
+use toolcrib_core::{CapabilityManifest, rtfs};
+use toolcrib_store::capability::{Filter, State};
 
 use super::Context;
 use super::counter::{asking, local, refused, with_engine};
+use crate::capability::market::Shelf;
+use crate::engine::Engine;
 use crate::engine::answer::Details;
 use crate::failure::Failure;
 use crate::ui::{Line, Tone};
@@ -44,17 +48,57 @@ impl Inspect {
             let caller = local(engine);
             let details = engine.tool_details(&caller, &self.server, &self.tool);
             let details = asking(context, engine, details).await.map_err(refused)?;
+            let output = output(engine, &details).await;
             if context.ui.is_json() {
-                context.ui.json(&details_json(&details, self.examples));
+                let mut shown = details_json(&details, self.examples);
+                if let Some(output) = &output {
+                    shown["outputType"] = json!(output.text);
+                    shown["outputInferred"] = json!(output.inferred);
+                }
+                context.ui.json(&shown);
             } else {
-                show(context, &details, self.examples);
+                show(context, &details, output.as_ref(), self.examples);
             }
             Ok(())
         })
     }
 }
 
-fn show(context: &mut Context, details: &Details, examples: bool) {
+/// The shape of what a tool answers.
+struct OutputType {
+    text: String,
+    inferred: bool,
+}
+
+/// What is known of a tool's answer: declared by its server, or seen in an answer of this definition.
+async fn output(engine: &Engine, details: &Details) -> Option<OutputType> {
+    let tool = &details.entry.tool;
+    let seen = if tool.output_schema.is_some() {
+        CapabilityManifest::new(tool, "")
+    } else {
+        let shelf = Shelf::new(engine.store().clone(), engine.clock().clone());
+        let of_server = Filter {
+            server: Some(tool.id.server().to_owned()),
+            state: Some(State::Approved),
+            ..Filter::default()
+        };
+        // What cannot be read is not shown; the tool is.
+        let known = shelf.find(&of_server).await.unwrap_or_default();
+        let same = |manifest: &CapabilityManifest| {
+            manifest.provider.tool_name == tool.id.tool()
+                && manifest.definition == details.entry.hash
+        };
+        known.into_iter().map(|(manifest, _)| manifest).find(same)?
+    };
+    let capability = seen.capability();
+    let shape = capability.output.as_ref()?;
+    Some(OutputType {
+        text: rtfs::text::of_type(shape, rtfs::Dialect::Document),
+        inferred: capability.output_inferred,
+    })
+}
+
+fn show(context: &mut Context, details: &Details, output: Option<&OutputType>, examples: bool) {
     let (tool, metadata) = (&details.entry.tool, &details.entry.metadata);
     context
         .ui
@@ -98,6 +142,12 @@ fn show(context: &mut Context, details: &Details, examples: bool) {
         for line in field.outline.description().unwrap_or_default().lines() {
             context.ui.line(format!("    {line}"));
         }
+    }
+    // What a server declares stands in its definition; what was learnt stands nowhere else.
+    if let Some(output) = output.filter(|output| output.inferred) {
+        context.ui.gap();
+        let line = format!("Output (seen in an answer): {}", output.text);
+        context.ui.line(line);
     }
     context.ui.gap();
     context.ui.line(format!(

@@ -352,6 +352,10 @@ impl Upstream for Connections {
         self.adapters.read(server)
     }
 
+    fn discovery(&self) -> Option<DiscoveryService> {
+        Some(Connections::discovery(self))
+    }
+
     fn close(&self) -> BoxFuture<'_, ()> {
         Box::pin(async move {
             let current = self.current.load_full();

@@ -6,11 +6,13 @@
 
 mod error;
 mod event;
+mod integration;
 mod limiter;
 mod lister;
 pub mod offered;
 mod options;
 mod registry;
+mod runtime;
 mod warm;
 
 use std::collections::HashSet;
@@ -24,17 +26,23 @@ use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolcrib_config::model::Server;
+use toolcrib_core::catalog::Inference;
 use toolcrib_core::limits::DISCOVERY_ATTEMPT_MS_DEFAULT;
 use toolcrib_core::retry::Attempts;
 use toolcrib_store::cache::{Cached, ListCache};
 use toolcrib_upstream::mcp::{CallError, Failure};
 
+use crate::capability::market::{CapabilityCatalog, Marketplace};
+use crate::capability::trial::Trial;
+
 pub use error::DiscoveryError;
 pub use event::{Event, Listener};
+pub use integration::Registration;
 pub use limiter::{RateLimiter, Refused};
 pub use lister::{Lister, RawList, Visit, What};
 pub use options::{AuthHeaders, DiscoveryOptions};
 pub use registry::{Candidate, RegistryCatalog, RegistryDiscovery, Skipped};
+pub use runtime::{DiscoveryProvider, Found, ResolveError, RuntimeDiscovery};
 pub use warm::{WarmFailure, WarmStats};
 
 /// Where a list comes from.
@@ -74,6 +82,10 @@ pub struct DiscoveryService {
     configured: Arc<ArcSwap<Vec<Server>>>,
     refreshing: Arc<Mutex<HashSet<String>>>,
     auth_headers: Option<Arc<AuthHeaders>>,
+    marketplace: Option<Arc<dyn Marketplace>>,
+    catalog: Option<Arc<dyn CapabilityCatalog>>,
+    trial: Option<Arc<dyn Trial>>,
+    inference: Arc<Inference>,
     clock: Clock,
     random: Random,
     listener: Listener,
@@ -92,6 +104,10 @@ impl DiscoveryService {
             configured: Arc::default(),
             refreshing: Arc::default(),
             auth_headers: None,
+            marketplace: None,
+            catalog: None,
+            trial: None,
+            inference: Arc::default(),
             clock: Arc::new(|| jiff::Timestamp::now().as_millisecond()),
             random: Arc::new(random),
             listener: Arc::new(|_| {}),
@@ -150,8 +166,9 @@ impl DiscoveryService {
     ) -> Result<Listing, DiscoveryError> {
         let target = self.target(server, options);
         if options.use_cache
-            && let Some(kept) = self.kept(&target).await
+            && let Some(mut kept) = self.kept(&target).await
         {
+            self.integrate(server, &mut kept, options).await;
             if kept.source == Source::Stale {
                 self.refresh_later(target, options.clone());
             }
@@ -250,10 +267,11 @@ impl DiscoveryService {
         options: &DiscoveryOptions,
     ) -> Result<Listing, DiscoveryError> {
         let list = self.ask(target, What::Tools, options).await?;
-        let listing = self.fresh(list);
+        let mut listing = self.fresh(list);
         if options.use_cache {
             self.keep(target, &listing).await;
         }
+        self.integrate(&target.server, &mut listing, options).await;
         Ok(listing)
     }
 

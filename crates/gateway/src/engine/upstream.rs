@@ -16,7 +16,7 @@ use toolcrib_core::policy::Permit;
 pub use toolcrib_upstream::mcp::{CallError, Client, Round};
 pub use toolcrib_upstream::rest::Adapter;
 
-use super::discovery::DiscoveryError;
+use super::discovery::{DiscoveryError, DiscoveryService};
 use super::passage::Passage;
 
 /// Everything that can be listed and called.
@@ -51,6 +51,11 @@ pub trait Upstream: Send + Sync + 'static {
 
     /// The API behind a server, where it is one and its description was read.
     fn described(&self, _server: &str) -> Option<Arc<Adapter>> {
+        None
+    }
+
+    /// What finds out what other servers offer, where there is such a service.
+    fn discovery(&self) -> Option<DiscoveryService> {
         None
     }
 

@@ -1,5 +1,7 @@
 //! Every tool that the caller may run, each under a name that every client takes: for debugging.
 
+mod capability;
+
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
@@ -71,11 +73,15 @@ impl Full {
             })?,
         };
         let tools = self.tools(&context.caller).await;
-        let page = tools.iter().skip(begin).take(FULL_PAGE_TOOLS);
-        let page: Vec<Box<RawValue>> = page.map(|entry| shown(entry)).collect();
+        let own = capability::definitions(&self.engine.config());
+        let total = own.len().saturating_add(tools.len());
+        let all = own
+            .into_iter()
+            .chain(tools.iter().map(|entry| shown(entry)));
+        let page: Vec<Box<RawValue>> = all.skip(begin).take(FULL_PAGE_TOOLS).collect();
         let mut result = json!({ "tools": page });
         let end = begin.saturating_add(page.len());
-        if end < tools.len() {
+        if end < total {
             result["nextCursor"] = json!(end.to_string());
         }
         Ok(raw(&result))
@@ -85,6 +91,11 @@ impl Full {
         let wanted = params
             .text("name")
             .ok_or_else(|| Fault::new(rpc::INVALID_PARAMS, "`name` must be the name of a tool"))?;
+        if let Some(own) = capability::Own::named(&wanted, &self.engine.config()) {
+            return Ok(own
+                .call(&self.engine, params.get("arguments"), context)
+                .await);
+        }
         let options = match options_in(params.get("_meta"), context) {
             Ok(options) => options,
             Err(answer) => return answer,

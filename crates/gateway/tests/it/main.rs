@@ -6,6 +6,7 @@ mod adapter;
 mod agent;
 mod attempts;
 mod canary;
+mod capability;
 mod children;
 mod clients;
 mod completions;

@@ -10,6 +10,7 @@ use super::judgement::{Accepted, Case, ServerStanding, Standing, judge};
 use super::{Kind, State};
 use crate::StoreError;
 use crate::backend::{Session, args};
+use crate::capability;
 use crate::store::Store;
 use crate::text;
 use crate::writer::Unit;
@@ -92,7 +93,7 @@ impl Store {
 }
 
 /// The id of a request about a tool or a server: the same question has the same id everywhere.
-fn request_id(kind: Kind, server: &str, tool: &str, hash: &str) -> String {
+pub(super) fn request_id(kind: Kind, server: &str, tool: &str, hash: &str) -> String {
     let mut hasher = blake3::Hasher::new();
     for part in [kind.as_str(), server, tool, hash] {
         hasher.update(&(part.len() as u64).to_le_bytes());
@@ -254,9 +255,9 @@ fn case(observation: &Observation, known: &Known, tool: &Definition, id: &str) -
     }
 }
 
-struct Observe {
-    observation: Arc<Observation>,
-    now_ms: i64,
+pub(super) struct Observe {
+    pub(super) observation: Arc<Observation>,
+    pub(super) now_ms: i64,
 }
 
 impl Unit for Observe {
@@ -384,8 +385,8 @@ impl Pin<'_> {
                     self.now_ms
                 ],
             )
-            .await
-            .map(drop)
+            .await?;
+        capability::approve(session, self.server, self.tool, self.hash, self.now_ms).await
     }
 }
 

@@ -13,6 +13,7 @@ use crate::backend::{Link, Role, Session};
 const SCRIPTS: &[&str] = &[
     include_str!("../../migrations/0001_store.sql"),
     include_str!("../../migrations/0002_learned.sql"),
+    include_str!("../../migrations/0003_capability.sql"),
 ];
 
 /// The page size of every database file that this program makes.
@@ -70,7 +71,7 @@ async fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
 }
 
 /// Marks the file. Held against [`APPLICATION_ID`] and the number of scripts by a test.
-const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 2;";
+const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 3;";
 
 async fn inspect(link: &mut SqliteLink, options: &SqliteOptions) -> Result<Found, StoreError> {
     let application = number(link, "PRAGMA application_id").await?;

@@ -8,6 +8,7 @@
 mod approval;
 mod audit;
 mod cache;
+mod capability;
 mod crash;
 mod fault;
 mod fixture;

@@ -1,5 +1,6 @@
 //! The service in paused time, over servers that answer as they are told.
 
+mod capability;
 mod trouble;
 
 use std::time::Duration;
