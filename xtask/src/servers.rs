@@ -5,6 +5,7 @@
 
 mod peers;
 mod plain;
+mod review;
 
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
@@ -47,6 +48,9 @@ pub(crate) fn ask(build: Build, all: bool) -> Result<String> {
     for set in sets {
         let peers = Peers::install(set.name())?;
         rows.extend(compare(build, *set, &peers)?);
+        if *set == Set::Few {
+            ui::line(&review::run(build, &peers)?);
+        }
     }
     let table = table(&rows);
     ui::line(&table);

@@ -28,6 +28,11 @@ use crate::ui::Line;
 ///
 /// Files go to DIR/SERVER/TOOL.rtfs. The same tools always give the same bytes.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib export-rtfs                             every server, for review
+  toolcrib export-rtfs github --dir out --dialect ccos
+  toolcrib export-rtfs github --introspect-outputs learns what its reading tools answer")]
 pub struct ExportRtfs {
     /// The servers; all that are switched on unless given
     #[arg(value_name = "SERVER")]

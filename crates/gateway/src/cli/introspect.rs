@@ -29,6 +29,11 @@ use crate::ui::{Line, Tone};
 /// The server is started or contacted once. What its tools can do, and what is odd about them, is
 /// written down with one file for each tool; nothing of it can be run before you approve it.
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib introspect https://mcp.example.com/mcp --name example --auth-env EXAMPLE_TOKEN
+  toolcrib introspect 'npx -y @modelcontextprotocol/server-everything' --name everything
+  toolcrib introspect uvx --name git -- mcp-server-git --repository .")]
 pub struct Introspect {
     /// Its address, or the command that starts it (in quotes, or with its arguments behind `--`)
     #[arg(value_name = "URL|COMMAND")]

@@ -23,6 +23,12 @@ fn introspect(home: &Home, more: &[&str]) -> Said {
     home.run(&all)
 }
 
+/// Runs the tool, each time under a key of its own: nothing is known about its risk.
+fn run(home: &Home) -> Said {
+    let key = uuid::Uuid::now_v7().to_string();
+    execute(home, "effect", "{}", &["--idempotency-key", &key])
+}
+
 fn exists(home: &Home, path: &str) -> bool {
     home.path(path).is_file()
 }
@@ -39,7 +45,7 @@ fn a_server_from_introspection_to_rejection() {
     offer(
         &home,
         &json!([
-            reader("list_notes", &json!({})),
+            reader("effect", &json!({})),
             tool("delete_note", &json!({}))
         ]),
     );
@@ -54,11 +60,8 @@ fn a_server_from_introspection_to_rejection() {
         ),
         (Some(true), Some(2))
     );
-    assert!(exists(&home, &format!("{PENDING}/list_notes.rtfs")));
-    assert_eq!(
-        execute(&home, "list_notes", "{}", &[]).json()["error"]["code"],
-        "SERVER_NOT_FOUND"
-    );
+    assert!(exists(&home, &format!("{PENDING}/effect.rtfs")));
+    assert_eq!(run(&home).json()["error"]["code"], "SERVER_NOT_FOUND");
     assert_eq!(effects(&home), Vec::<String>::new());
 
     // Review.
@@ -68,21 +71,21 @@ fn a_server_from_introspection_to_rejection() {
     let files = ok(home.run(&[
         "rtfs",
         "check",
-        "capabilities/servers/pending/stage/list_notes.rtfs",
+        "capabilities/servers/pending/stage/effect.rtfs",
     ]));
     assert!(!files.out.is_empty());
 
     // Approve: the files move, the server is there, its tools can be found and run.
     ok(home.run(&["approve", "stage"]));
-    assert!(exists(&home, &format!("{APPROVED}/list_notes.rtfs")));
-    assert!(!exists(&home, &format!("{PENDING}/list_notes.rtfs")));
-    let found = ok(home.run(&["search", "list notes", "--json"])).out;
-    assert!(found.contains("list_notes"), "{found}");
-    ok(execute(&home, "list_notes", "{}", &[]));
+    assert!(exists(&home, &format!("{APPROVED}/effect.rtfs")));
+    assert!(!exists(&home, &format!("{PENDING}/effect.rtfs")));
+    let found = ok(home.run(&["search", "effect", "--json"])).out;
+    assert!(found.contains("effect"), "{found}");
+    ok(run(&home));
 
     // The server changes a tool: it waits again, with what changed.
-    let mut changed = reader("list_notes", &json!({"all": {"type": "boolean"}}));
-    changed["description"] = json!("Lists notes and more.");
+    let mut changed = reader("effect", &json!({"all": {"type": "boolean"}}));
+    changed["description"] = json!("Has an effect and more.");
     offer(&home, &json!([changed, tool("delete_note", &json!({}))]));
     let said = ok(introspect(&home, &["--json"])).json();
     assert_eq!(
@@ -92,18 +95,18 @@ fn a_server_from_introspection_to_rejection() {
         ),
         (Some(false), Some(1))
     );
-    assert!(exists(&home, &format!("{PENDING}/list_notes.rtfs")));
+    assert!(exists(&home, &format!("{PENDING}/effect.rtfs")));
     ok(home.run(&["cache", "warm", "--fresh", "stage"]));
-    let refused = execute(&home, "list_notes", "{}", &[]);
+    let refused = run(&home);
     assert_eq!(
         refused.json()["error"]["code"],
         "APPROVAL_REQUIRED",
         "{}",
         refused.out
     );
-    let shown = ok(home.run(&["approvals", "show", "stage:list_notes"])).out;
+    let shown = ok(home.run(&["approvals", "show", "stage:effect"])).out;
     assert!(
-        shown.contains("+   \"description\": \"Lists notes and more.\""),
+        shown.contains("+   \"description\": \"Has an effect and more.\""),
         "{shown}"
     );
 
@@ -111,11 +114,11 @@ fn a_server_from_introspection_to_rejection() {
     ok(home.run(&["approvals", "reject", "stage"]));
     assert_eq!(pending(&home), Vec::<Value>::new());
     let calls = effects(&home).len();
-    let refused = execute(&home, "list_notes", "{}", &[]);
+    let refused = run(&home);
     assert_ne!(refused.code, Some(0));
     assert_eq!(effects(&home).len(), calls, "nothing was called");
-    let text = std::fs::read_to_string(home.path(&format!("{APPROVED}/list_notes.rtfs"))).unwrap();
-    assert!(text.contains("Does list_notes."), "{text}");
+    let text = std::fs::read_to_string(home.path(&format!("{APPROVED}/effect.rtfs"))).unwrap();
+    assert!(text.contains("Does effect."), "{text}");
     let outcomes: Vec<String> = records(&home)
         .iter()
         .map(|r| r["outcome"].to_string())
@@ -125,24 +128,24 @@ fn a_server_from_introspection_to_rejection() {
     );
 
     // A change of mind: the new file is approved and the old one is in the archive.
-    ok(home.run(&["approve", "stage:list_notes"]));
-    let text = std::fs::read_to_string(home.path(&format!("{APPROVED}/list_notes.rtfs"))).unwrap();
-    assert!(text.contains("Lists notes and more."), "{text}");
+    ok(home.run(&["approve", "stage:effect"]));
+    let text = std::fs::read_to_string(home.path(&format!("{APPROVED}/effect.rtfs"))).unwrap();
+    assert!(text.contains("Has an effect and more."), "{text}");
     let archive = home.path("work/capabilities/servers/archive/stage");
     assert_eq!(std::fs::read_dir(archive).unwrap().count(), 1);
-    ok(execute(&home, "list_notes", "{}", &[]));
+    ok(run(&home));
 }
 
 #[test]
 fn a_running_process_takes_an_approved_server_over_and_loads_its_files() {
     let home = Home::new();
     home.configure("imports: {auto: false}\n");
-    offer(&home, &json!([reader("list_notes", &json!({}))]));
+    offer(&home, &json!([reader("effect", &json!({}))]));
     ok(introspect(&home, &[]));
     let mut serving = home.serve(&[]);
     let said = ok(home.run(&["approvals", "approve", "stage", "--json"])).json();
     assert_eq!(said["promoted"][0]["registered"], true, "{said}");
-    serving.hears("put in place");
+    serving.hears("configuration reloaded");
     drop(serving);
     let serving = home.serve(&[]);
     serving.heard("approved capabilities are loaded");
@@ -150,10 +153,7 @@ fn a_running_process_takes_an_approved_server_over_and_loads_its_files() {
 
 #[test]
 fn export_writes_both_dialects_and_learns_outputs_when_asked() {
-    let tools = json!([
-        reader("list_notes", &json!({})),
-        tool("delete_note", &json!({}))
-    ]);
+    let tools = json!([reader("echo", &json!({})), tool("delete_note", &json!({}))]);
     let home = staged(&tools, "", "");
     let said = ok(home.run(&["export-rtfs", "--json"])).json();
     assert_eq!(
@@ -161,11 +161,8 @@ fn export_writes_both_dialects_and_learns_outputs_when_asked() {
         2,
         "{said}"
     );
-    let text = std::fs::read_to_string(home.path(&format!("{PENDING}/list_notes.rtfs"))).unwrap();
-    assert!(
-        text.starts_with("(capability :mcp.stage.list_notes\n"),
-        "{text}"
-    );
+    let text = std::fs::read_to_string(home.path(&format!("{PENDING}/echo.rtfs"))).unwrap();
+    assert!(text.starts_with("(capability :mcp.stage.echo\n"), "{text}");
     assert!(!text.contains("output"), "{text}");
     assert_eq!(effects(&home), Vec::<String>::new());
 
@@ -185,10 +182,20 @@ fn export_writes_both_dialects_and_learns_outputs_when_asked() {
         untaught.contains("delete_note") && untaught.contains("more than read"),
         "{said}"
     );
-    let text = std::fs::read_to_string(home.path("work/out/stage/list_notes.rtfs")).unwrap();
+    let text = std::fs::read_to_string(home.path("work/out/stage/echo.rtfs")).unwrap();
     assert!(
-        text.starts_with("(capability \"mcp.stage.list_notes\"\n"),
+        text.starts_with("(capability \"mcp.stage.echo\"\n"),
         "{text}"
+    );
+    assert!(text.contains(":output-schema [:map]"), "{text}");
+    assert!(
+        text.contains(":metadata {:output-schema-source \"inferred\"}"),
+        "{text}"
+    );
+    let shown = ok(home.run(&["inspect", "stage", "echo"])).out;
+    assert!(
+        shown.contains("Output (seen in an answer): [:map]"),
+        "{shown}"
     );
     let unknown = home.run(&["export-rtfs", "stag"]);
     assert_eq!(unknown.code, Some(2));

@@ -354,3 +354,69 @@ fn switched_off_the_five_tools_stay_and_say_so() {
     }
     client.end();
 }
+
+#[test]
+fn an_agent_can_ask_for_a_server_and_never_approve_it() {
+    let other = Home::new();
+    other.configure(&notes(&["notes"]));
+    let serving = other.serve(&["--color", "never"]);
+    let log = serving.heard("listening");
+    let address = log.split("address=").nth(1).unwrap();
+    let address = address.split_whitespace().next().unwrap().to_owned();
+
+    let home = Home::new();
+    home.configure("imports: {auto: false}\nmode: full\n");
+    let mut client = Client::start(&home, None);
+    client.hello(&json!({}));
+    assert_eq!(
+        client.names(),
+        Vec::<String>::new(),
+        "they are off by default"
+    );
+    client.end();
+
+    home.configure("imports: {auto: false}\nmode: full\ncapabilities: {tools: true}\n");
+    let mut client = Client::start(&home, None);
+    client.hello(&json!({}));
+    let (ask, register) = ("ccos_introspect_remote_api", "ccos_register_server");
+    assert_eq!(client.names(), [ask, register]);
+    for url in [
+        "npx something",
+        "http://elsewhere.example/mcp",
+        "file:///etc/passwd",
+        "",
+    ] {
+        let refused = client.call(ask, json!({ "server_url": url }));
+        assert_eq!(refused["result"]["isError"], true, "{refused}");
+    }
+    let url = format!("http://{address}/mcp");
+    let asked = client.call(ask, json!({ "server_url": url, "server_name": "other" }));
+    let said = &asked["result"]["structuredContent"];
+    assert_eq!(
+        (
+            said["status"].as_str(),
+            said["files"].as_array().unwrap().len()
+        ),
+        (Some("pending"), 5),
+        "{asked}"
+    );
+    let early = client.call(register, json!({ "server_name": "other" }));
+    assert!(text(&early).contains("APPROVAL_REQUIRED"), "{early}");
+    let unknown = client.call(register, json!({ "server_name": "nobody" }));
+    assert!(text(&unknown).contains("SERVER_NOT_FOUND"), "{unknown}");
+
+    let approved = home.run(&["approve", "other"]);
+    assert_eq!(approved.code, Some(0), "{}", approved.err);
+    let done = client.call(register, json!({ "server_name": "other" }));
+    assert_eq!(
+        done["result"]["structuredContent"]["registered"], true,
+        "{done}"
+    );
+    let records = home.run(&["audit", "export"]).out;
+    assert_eq!(
+        records.matches("toolcrib:ccos_register_server").count(),
+        3,
+        "{records}"
+    );
+    client.end();
+}
