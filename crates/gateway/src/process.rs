@@ -16,7 +16,7 @@ use toolcrib_core::policy::Caller;
 use toolcrib_core::{Code, limits};
 
 use crate::capability::files::PENDING;
-use crate::capability::review::Desk;
+use crate::capability::review;
 use crate::control::{Counts, Place, Status};
 use crate::desk::{Desk, registry};
 use crate::doors::{Doors, Surfaces};
@@ -194,7 +194,7 @@ async fn serve(
 /// Registers the approved capability files. Without them everything still runs.
 async fn load_capabilities(engine: &Arc<Engine>, config: &Arc<Config>, here: &Surroundings) {
     let (store, clock) = (engine.store().clone(), engine.clock().clone());
-    let desk = Desk::new(store, clock, Arc::clone(config));
+    let desk = review::Desk::new(store, clock, Arc::clone(config));
     let named = config.settings.capabilities.export_directory.as_deref();
     let named = named.and_then(|written| here.resolve(written));
     let pending = named.unwrap_or_else(|| here.cwd.join(PENDING));
