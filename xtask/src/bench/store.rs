@@ -19,7 +19,7 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
     let disk = workspace::root().join("target");
     let mut command = process::program("cargo");
     command
-        .args(["run", "--quiet", "--release", "--offline"])
+        .args(["run", "--quiet", "--profile", "ci", "--offline"])
         .args(["--package", "toolcrib-store", "--example", "bench", "--"])
         .args([EXECUTIONS.to_string(), CALLERS.to_string()])
         .arg(&disk)

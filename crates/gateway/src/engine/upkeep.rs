@@ -122,8 +122,12 @@ fn retention(config: &Config) -> Retention {
 
 #[cfg(test)]
 mod tests {
+    use toolcrib_store::audit::Outcome;
+    use toolcrib_store::{Begin, Entry, SqliteOptions, Store};
+    use uuid::Uuid;
+
     use super::*;
-    use crate::engine::fixture::Workshop;
+    use crate::engine::fixture::{SERVERS, Still, Workshop};
 
     #[tokio::test]
     async fn retention_is_as_configured_and_zero_keeps_everything() {
@@ -133,5 +137,52 @@ mod tests {
         assert_eq!(keep.size_bytes_max, Some(3 * MEGABYTE));
         let keep = retention(&shop.config("audit: {retentionDays: 0, maxMegabytes: 0}\n"));
         assert_eq!(keep, Retention::default());
+    }
+
+    /// A call that was under way in a process which shared the store and is gone.
+    async fn cut_off(shop: &Workshop, request_id: &str) {
+        let options = SqliteOptions::new(shop.home.path().join("store.db"));
+        let other = Store::open_sqlite(options, Uuid::now_v7()).await.unwrap();
+        let entry = Entry {
+            request_id: request_id.into(),
+            timestamp_ms: shop.clock.now_ms(),
+            actor_id: "local".into(),
+            tool_id: "github:createIssue".into(),
+            params_hash: "hash".into(),
+            parameters: None,
+            reason: "it may".into(),
+            upstream: Some("github".into()),
+            request_bytes: 2,
+            trace_id: None,
+        };
+        let begun = other.begin_execution(entry, None).await.unwrap();
+        let Begin::Fresh(execution) = begun else {
+            panic!("{begun:?}");
+        };
+        // Whoever is killed drops nothing.
+        std::mem::forget(execution);
+        other.close().await;
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_a_process_that_shared_the_store_left_open_is_recorded_soon() {
+        let _still = Still::new();
+        let shop = Workshop::open(SERVERS).await;
+        shop.engine.start();
+        // The first may be found when the engine starts; the second is found while it runs.
+        for (count, request_id) in [(1, "first"), (2, "second")] {
+            cut_off(&shop, request_id).await;
+            tokio::time::advance(Duration::from_millis(RECOVERY_MS)).await;
+            let records = loop {
+                let records = shop.records().await;
+                if records.len() == count {
+                    break records;
+                }
+                tokio::task::yield_now().await;
+            };
+            let last = &records[count - 1].record;
+            assert_eq!(last.request_id, request_id);
+            assert_eq!(last.outcome, Outcome::Unknown);
+        }
     }
 }

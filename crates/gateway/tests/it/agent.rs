@@ -1,7 +1,7 @@
 //! An agent that speaks MCP with the program on a pipe.
 
 use std::io::{BufRead, BufReader, Write};
-use std::process::{Child, ChildStdin, Stdio};
+use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 
 use serde_json::{Value, json};
@@ -24,11 +24,22 @@ impl Agent {
         agent
     }
 
+    /// Starts the program with a profile and shakes hands.
+    pub(crate) fn profile(home: &Home, profile: &str) -> Self {
+        let agent = Self::run(home.command(&["serve", "--stdio", "--profile", profile]));
+        agent.heard.recv_timeout(PATIENCE).unwrap();
+        agent
+    }
+
     /// Starts the program in a mode and says hello, without waiting for an answer.
     pub(crate) fn spawn(home: &Home, mode: &str) -> Self {
-        let mut child = home
-            .command(&["serve", "--stdio"])
-            .env("MCP_TOOL_MODE", mode)
+        let mut command = home.command(&["serve", "--stdio"]);
+        command.env("MCP_TOOL_MODE", mode);
+        Self::run(command)
+    }
+
+    fn run(mut command: Command) -> Self {
+        let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null())

@@ -21,9 +21,11 @@ enum Door {
     Full(Agent),
     /// The server as it is.
     Flat(Agent),
+    /// The five tools of the profile `gateway`.
+    Gateway(Agent),
 }
 
-const DOORS: [&str; 5] = ["command", "lazy", "http", "full", "flat"];
+const DOORS: [&str; 6] = ["command", "lazy", "http", "full", "flat", "gateway"];
 
 impl Door {
     fn open(home: &Home, name: &str) -> Self {
@@ -32,6 +34,7 @@ impl Door {
             "lazy" => Self::Lazy(Agent::start(home, name)),
             "http" => Self::Http(Box::new(Web::start(home))),
             "full" => Self::Full(Agent::start(home, name)),
+            "gateway" => Self::Gateway(Agent::profile(home, name)),
             _ => Self::Flat(Agent::start(home, name)),
         }
     }
@@ -42,6 +45,12 @@ impl Door {
             let tool = Value::from(tool);
             format!(
                 r#"{{"name":"execute_tool","arguments":{{"server":"stage","tool":{tool},"arguments":{arguments},"options":{options}}}}}"#
+            )
+        };
+        let executed = |tool: &str| {
+            let id = Value::from(format!("stage:{tool}"));
+            format!(
+                r#"{{"name":"gateway.execute","arguments":{{"tool_id":{id},"params":{arguments},"options":{options}}}}}"#
             )
         };
         let named = |name: String| {
@@ -58,6 +67,7 @@ impl Door {
             }
             Self::Lazy(agent) => said(&agent.request("tools/call", &five(tool))),
             Self::Http(web) => said(&web.request("tools/call", &five(tool))),
+            Self::Gateway(agent) => said(&agent.request("tools/call", &executed(tool))),
             Self::Full(agent) => {
                 said(&agent.request("tools/call", &named(format!("stage__{tool}"))))
             }
@@ -243,7 +253,7 @@ fn a_challenge_is_good_for_one_call_of_one_caller_whatever_the_door() {
     let home = staged(&json!([effect]), "", "policy: {confirmation: human}\n");
     assert_eq!(home.run(&["tools", "stage"]).code, Some(0));
     let mut stranger = Door::open(&home, "http");
-    for name in ["lazy", "full", "flat"] {
+    for name in ["lazy", "full", "flat", "gateway"] {
         let mut door = Door::open(&home, name);
         let wanted = json!({ "key": name }).to_string();
         let call = |door: &mut Door, arguments: &str, key: &str, challenge: Option<&str>| {
@@ -285,7 +295,10 @@ fn a_challenge_is_good_for_one_call_of_one_caller_whatever_the_door() {
             home.run(&["approvals", "reject", approval["id"].as_str().unwrap()]);
         }
     }
-    assert_eq!(effects(&home), ["\"lazy\"", "\"full\"", "\"flat\""]);
+    assert_eq!(
+        effects(&home),
+        ["\"lazy\"", "\"full\"", "\"flat\"", "\"gateway\""]
+    );
 }
 
 #[test]
