@@ -24,8 +24,9 @@ const PLATFORMS: &[(&str, &str)] = &[
     ("win32", "x64"),
 ];
 
-/// The registry that packages are tried on.
-const VERDACCIO: &str = "verdaccio@6";
+/// The registry that packages are tried on; its sixth version wants a newer Node than we do. A tag that one of its dependencies asks for is not on every
+/// mirror, so the version that it stands for is named.
+const VERDACCIO: &str = r#"{ "private": true, "dependencies": { "verdaccio": "5.33.0" }, "overrides": { "node-fetch": "2.7.0" } }"#;
 
 /// How long the registry may take to start: it may have to be fetched first.
 const REGISTRY_START: Duration = Duration::from_mins(4);
@@ -197,18 +198,18 @@ fn try_out(archives: &[PathBuf], out: &Path) -> Result<()> {
     let port = free_port()?;
     let address = format!("http://127.0.0.1:{port}/");
     let config = format!(
-        "storage: {0}/storage\nauth: {{htpasswd: {{file: {0}/users}}}}\nuplinks: {{}}\npackages:\n  '**': {{access: $all, publish: $all}}\nlog: {{type: stdout, level: warn}}\n",
+        "storage: {0}/storage\nauth: {{htpasswd: {{file: {0}/users}}}}\nuplinks: {{}}\nmax_body_size: 500mb\npackages:\n  '**': {{access: $all, publish: $all}}\nlog: {{type: stdout, level: warn}}\n",
         place.display()
     );
     fs::write(place.join("config.yaml"), config)?;
     // The registry itself: from the usual one, into a folder of ours.
     let tools = place.join("tools");
     fs::create_dir_all(&tools)?;
+    fs::write(tools.join("package.json"), VERDACCIO)?;
     process::run(
         process::program("npm")
-            .args(["install", "--silent", "--no-audit", "--no-fund", "--prefix"])
-            .arg(&tools)
-            .arg(VERDACCIO),
+            .args(["install", "--silent", "--no-audit", "--no-fund"])
+            .current_dir(&tools),
     )?;
     let registry = Command::new("node")
         .arg(tools.join("node_modules/verdaccio/bin/verdaccio"))
@@ -217,8 +218,8 @@ fn try_out(archives: &[PathBuf], out: &Path) -> Result<()> {
         .stdout(Stdio::null())
         .spawn()
         .context("the registry cannot be started")?;
-    let _registry = Running(registry);
-    wait_for(port)?;
+    let mut registry = Running(registry);
+    wait_for(port, &mut registry.0)?;
     // npm wants a token even where none is needed.
     let settings = format!("registry={address}\n//127.0.0.1:{port}/:_authToken=none\n");
     fs::write(place.join("npmrc"), settings)?;
@@ -252,11 +253,14 @@ fn free_port() -> Result<u16> {
     Ok(socket.local_addr()?.port())
 }
 
-fn wait_for(port: u16) -> Result<()> {
+fn wait_for(port: u16, registry: &mut Child) -> Result<()> {
     let deadline = Instant::now() + REGISTRY_START;
     while Instant::now() < deadline {
         if std::net::TcpStream::connect(("127.0.0.1", port)).is_ok() {
             return Ok(());
+        }
+        if let Some(status) = registry.try_wait()? {
+            bail!("the registry ended with {status}");
         }
         std::thread::sleep(Duration::from_millis(200));
     }
