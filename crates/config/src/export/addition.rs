@@ -327,6 +327,7 @@ fn entry(server: &Server) -> Json {
         put("enabled", json!(false));
     }
     put("aliases", json!(server.aliases));
+    put("registry", json!(server.registry));
     match &server.transport {
         Transport::Stdio(stdio) => {
             put("type", json!("stdio"));

@@ -133,6 +133,7 @@ fn write_server(out: &mut Writer<'_>, server: &Server) {
         out.line("enabled: false");
     }
     out.list("aliases", server.aliases.iter().cloned());
+    out.optional("registry", server.registry.as_ref());
     match &server.transport {
         Transport::Stdio(stdio) => write_stdio(out, stdio),
         Transport::Http(remote) => write_remote(out, "http", remote),

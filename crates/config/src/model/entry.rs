@@ -45,6 +45,8 @@ pub struct ServerEntry {
     pub disabled: bool,
     /// Other names for it.
     pub aliases: Vec<String>,
+    /// What the public registry calls it, for a server that was taken from there: its tools wait for approval.
+    pub registry: Option<String>,
     /// The connection in one place; its fields may also stand directly in the server.
     pub connection: Option<Connection>,
     /// The transport; `stdio` with a `command`, `http` with a `url` unless given.
@@ -261,6 +263,7 @@ impl ServerEntry {
         server.description = flat.description;
         server.enabled = flat.enabled.0 && !flat.disabled;
         server.aliases = flat.aliases;
+        server.registry = flat.registry;
         server.tools = flat.tools.into_iter().map(ToolEntry::into_tool).collect();
         server.include_tools = flat.include_tools.into_iter().map(|p| p.0).collect();
         server.exclude_tools = flat.exclude_tools.into_iter().map(|p| p.0).collect();

@@ -16,6 +16,8 @@ pub struct Server {
     pub name: String,
     /// Other names under which the same server was found.
     pub aliases: Vec<String>,
+    /// What the public registry calls it, where it was taken from there.
+    pub registry: Option<String>,
     /// A title for people, where one is given.
     pub title: Option<String>,
     /// What it is for.
@@ -149,6 +151,7 @@ impl Server {
         Self {
             name: name.into(),
             aliases: Vec::new(),
+            registry: None,
             title: None,
             description: None,
             enabled: true,

@@ -305,7 +305,11 @@ fn server() -> impl Strategy<Value = Server> {
         "[a-zA-Z0-9]([a-zA-Z0-9_. é-]{0,8}[a-z])?",
         prop::collection::vec("[a-z]{1,5}", 0..2),
     );
-    let texts = (prop::option::of(text()), prop::option::of(text()));
+    let texts = (
+        prop::option::of("[a-z.]{1,8}/[a-z]{1,5}"),
+        prop::option::of(text()),
+        prop::option::of(text()),
+    );
     let tools = (
         prop::collection::vec(tool(), 0..2),
         prop::collection::vec("[a-z*]{1,6}", 0..3),
@@ -314,7 +318,7 @@ fn server() -> impl Strategy<Value = Server> {
     (names, texts, any::<bool>(), transport(), tools, handling()).prop_map(
         |(
             (name, aliases),
-            (title, description),
+            (registry, title, description),
             enabled,
             transport,
             (tools, include_tools, exclude_tools),
@@ -322,6 +326,7 @@ fn server() -> impl Strategy<Value = Server> {
         )| Server {
             name,
             aliases,
+            registry,
             title,
             description,
             enabled,

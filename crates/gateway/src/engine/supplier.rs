@@ -94,6 +94,7 @@ impl Supplier {
             isolation: handling.isolation.or(passed_through),
             origin: match server.origin.kind.as_str() {
                 "registry" | "introspection" => Origin::Discovered,
+                _ if server.registry.is_some() => Origin::Discovered,
                 _ => Origin::Configured,
             },
             fingerprint: server.fingerprint(),

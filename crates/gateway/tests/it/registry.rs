@@ -152,6 +152,7 @@ fn an_added_server_is_off_until_it_has_its_secrets() {
     let text = market.file();
     assert!(text.starts_with("# mine\n"), "{text}");
     assert!(text.contains("enabled: false"), "{text}");
+    assert!(text.contains("registry: io.github.ada/weather"), "{text}");
     assert!(
         text.contains("WEATHER_API_KEY: \"${WEATHER_API_KEY}\""),
         "{text}"

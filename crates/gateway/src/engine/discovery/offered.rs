@@ -36,6 +36,7 @@ pub fn definition(name: &str, entry: &Entry, offer: &Offer) -> Server {
         line: 0,
     };
     let mut server = Server::new(name, transport, origin);
+    server.registry = Some(entry.name.clone());
     server.title = entry.title.as_deref().and_then(one_line);
     server.description = one_line(&entry.description);
     server

@@ -229,6 +229,19 @@ async fn with_approval_of_all_every_tool_waits() {
 }
 
 #[tokio::test]
+async fn the_tools_of_a_server_from_the_registry_wait() {
+    let config = SERVERS.replacen("command: gh", "command: gh, registry: com.example/gh", 1);
+    assert_ne!(config, SERVERS);
+    let shop = Workshop::open(&config).await;
+    let page = shop
+        .engine
+        .list_tools(&shop.local(), listing("github"))
+        .await
+        .unwrap();
+    assert_eq!((page.total, page.pending_count), (0, 4));
+}
+
+#[tokio::test]
 async fn a_reload_puts_rules_in_place_without_asking_again() {
     let shop = Workshop::open(SERVERS).await;
     assert_eq!(names(&shop, "github").await.len(), 4);
