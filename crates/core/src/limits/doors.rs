@@ -6,10 +6,11 @@ pub const DOOR_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
 pub const DOOR_BATCH_MESSAGES_MAX: usize = 100;
 /// Most requests that the doors answer at once; calls of tools have a bound of their own below it.
 pub const DOOR_REQUESTS_IN_FLIGHT_MAX: usize = 4_096;
-/// Requests of any kind that one principal may make each second.
-pub const DOOR_REQUESTS_PER_SECOND: u32 = 2_000;
+/// Requests of any kind that one principal may make each second. All programs of a machine that come without a
+/// key are one principal, so it lies above what a crowd of them needs: one that floods must not shut out the rest.
+pub const DOOR_REQUESTS_PER_SECOND: u32 = 20_000;
 /// Requests of any kind that one principal may make at once after a pause.
-pub const DOOR_REQUESTS_BURST: u32 = 4_000;
+pub const DOOR_REQUESTS_BURST: u32 = 40_000;
 /// Most principals whose requests are counted at once.
 pub const DOOR_BUCKETS_MAX: usize = 10_000;
 /// Most streams of change notifications that are open at once.
