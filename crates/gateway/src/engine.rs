@@ -5,6 +5,7 @@
 //! decides nothing. A request takes one [`Snapshot`] and uses it to its end; the catalog behind it is
 //! rebuilt server by server and published without blocking a reader.
 
+mod abreast;
 pub mod answer;
 pub mod ask;
 mod asking;

@@ -77,7 +77,7 @@ impl Introspect {
             .map(|known| ToolId::new(known.server.as_str(), known.tool.as_str()))
             .collect();
         with_store(context, async |context, store| {
-            let connections = cache::connections(context.surroundings.clone())?;
+            let connections = cache::connections(context.surroundings.clone());
             connections.configure(&config);
             let desk = Desk::new(store.clone(), Clock::system(), Arc::clone(&config));
             let service = connections.discovery();

@@ -28,13 +28,15 @@ impl Clock {
 
     /// The clock and the randomness of this machine.
     pub fn system() -> Self {
-        let random = rustls::crypto::aws_lc_rs::default_provider().secure_random;
         Self::new(
             || jiff::Timestamp::now().as_millisecond(),
-            move |bytes| {
-                // Without randomness nothing may be named or promised: this never happens on a
-                // system that runs, and going on would be worse than ending.
-                assert!(random.fill(bytes).is_ok(), "the system gives no randomness");
+            |bytes| {
+                // Straight from the system: a generator of our own would first gather entropy, for
+                // longer than a whole start takes, and on each thread. Without randomness nothing may
+                // be named or promised: this never happens on a system that runs, and going on would be
+                // worse than ending.
+                let filled = getrandom::fill(bytes);
+                assert!(filled.is_ok(), "the system gives no randomness");
             },
         )
     }

@@ -23,9 +23,7 @@ use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::policy::Permit;
 use toolcrib_store::cache::ListCache;
 use toolcrib_upstream::mcp::oauth::TokenStore;
-use toolcrib_upstream::mcp::{
-    self, CallError, EraMemory, Failure, Happening, Key, Pool, Ways, breaker,
-};
+use toolcrib_upstream::mcp::{self, CallError, EraMemory, Happening, Key, Pool, Ways, breaker};
 
 use super::clock::Clock;
 use super::discovery::{self, DiscoveryError, DiscoveryOptions, DiscoveryService};
@@ -88,15 +86,9 @@ impl Connections {
         surroundings: Surroundings,
         tokens: Option<Arc<dyn TokenStore>>,
         clock: Clock,
-    ) -> Result<Self, Failure> {
-        let ways = Ways::of_this_process()?;
-        Ok(Self::over(
-            Arc::new(ways),
-            users,
-            surroundings,
-            tokens,
-            clock,
-        ))
+    ) -> Self {
+        let ways = Arc::new(Ways::of_this_process());
+        Self::over(ways, users, surroundings, tokens, clock)
     }
 
     /// Connections over other ways.
@@ -255,12 +247,10 @@ impl Upstream for Connections {
         }));
     }
 
-    fn kept<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Option<Listed>> {
-        Box::pin(async move {
-            let current = self.current.load_full();
-            let server = current.servers.get(server)?;
-            self.kept_list(&current, server).await
-        })
+    fn kept(&self, server: &str) -> Option<Listed> {
+        let current = self.current.load();
+        let server = current.servers.get(server)?;
+        current.discovery.kept_tools(server).as_ref().map(listed)
     }
 
     fn list<'a>(

@@ -106,9 +106,9 @@ fn listed(tools: &[Value], stale: bool) -> Listed {
 impl Upstream for Puppets {
     fn configure(&self, _config: &Arc<Config>) {}
 
-    fn kept<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Option<Listed>> {
+    fn kept(&self, server: &str) -> Option<Listed> {
         let kept = self.kept.lock().unwrap().get(server).cloned();
-        Box::pin(async move { kept.map(|(tools, stale)| listed(&tools, stale)) })
+        kept.map(|(tools, stale)| listed(&tools, stale))
     }
 
     fn list<'a>(

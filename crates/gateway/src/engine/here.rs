@@ -26,10 +26,7 @@ pub async fn open_here(
     let now_ms = || jiff::Timestamp::now().as_millisecond();
     let tokens = Tokens::new(store.clone(), now_ms);
     let tokens: Option<Arc<dyn TokenStore>> = Some(Arc::new(tokens));
-    let connections = Connections::new(users, surroundings.clone(), tokens, clock.clone())
-        .map_err(|failure| {
-            Failure::configuration(format!("servers cannot be reached: {failure}"))
-        })?;
+    let connections = Connections::new(users, surroundings.clone(), tokens, clock.clone());
     let engine = Engine::open(config, store, Arc::new(connections), clock).await;
     engine.map_err(|error| Failure::from(*error))
 }

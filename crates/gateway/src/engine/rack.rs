@@ -113,12 +113,16 @@ impl Draft {
     pub(super) fn definitions(&self) -> Vec<Definition> {
         let tools = self.tools.iter();
         tools
-            .map(|(offer, hash)| Definition {
-                tool: offer.tool.id.tool().to_owned(),
-                hash: hash.to_string(),
-                definition: offer.definition.get().to_owned(),
-            })
+            .map(|(offer, hash)| as_defined(&offer.tool, &offer.definition, hash))
             .collect()
+    }
+}
+
+fn as_defined(tool: &Tool, definition: &RawValue, hash: &Hash) -> Definition {
+    Definition {
+        tool: tool.id.tool().to_owned(),
+        hash: hash.to_string(),
+        definition: definition.get().to_owned(),
     }
 }
 
@@ -304,6 +308,14 @@ impl Rack {
             tools: tools.collect(),
             left_out: self.left_out.clone(),
         }
+    }
+
+    /// The definitions as approval looks at them.
+    pub(super) fn definitions(&self) -> Vec<Definition> {
+        let entries = self.entries.iter();
+        entries
+            .map(|entry| as_defined(&entry.tool, &entry.definition, &entry.hash))
+            .collect()
     }
 
     /// The tools, in the order of the server.

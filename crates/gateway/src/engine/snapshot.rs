@@ -122,6 +122,11 @@ impl Snapshot {
         self.order.iter().filter_map(|name| self.racks.get(name))
     }
 
+    /// The rack of a server, by its name and nothing else.
+    pub(super) fn own_rack(&self, server: &str) -> Option<&Arc<Rack>> {
+        self.racks.get(server)
+    }
+
     /// The rack of a server, by its name, an alias, another spelling, or the beginning of its name
     /// where no other begins so.
     pub fn rack(&self, server: &str) -> Option<&Arc<Rack>> {

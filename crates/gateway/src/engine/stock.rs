@@ -7,15 +7,16 @@ use toolcrib_core::Code;
 use toolcrib_core::catalog::Inference;
 use toolcrib_core::policy::approval::Origin;
 use toolcrib_core::policy::{ApprovalMode, Rulebook};
-use toolcrib_store::approval::observation::Observation;
+use toolcrib_store::approval::observation::{Definition, Observation};
 
 use super::Engine;
+use super::abreast::abreast;
 use super::cache::Cache;
 use super::error::Error;
 use super::rack::{Draft, Judged, Rack, Source};
 use super::snapshot::Snapshot;
 use super::supplier::Supplier;
-use super::upstream::List;
+use super::upstream::{List, Upstream};
 
 /// A rack of a supplier that is not in the catalog any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -25,11 +26,7 @@ impl Engine {
     /// Reads a list away from the tasks that answer requests: it may be long.
     pub(super) async fn draft(&self, supplier: &Arc<Supplier>, list: List) -> Draft {
         let reader = Arc::clone(supplier);
-        let draft = blocking(move || Draft::read(&reader, list)).await;
-        for malformed in draft.left_out() {
-            tracing::warn!(server = &*supplier.name, %malformed, "a tool is left out");
-        }
-        draft
+        blocking(move || read(&reader, list)).await
     }
 
     /// Judges a list and puts it on a rack.
@@ -39,20 +36,9 @@ impl Engine {
         source: Source,
         draft: Draft,
     ) -> Arc<Rack> {
-        let snapshot = self.snapshot();
-        let terms = Terms::of(&snapshot);
-        self.stow_under(supplier, source, draft, &terms).await
-    }
-
-    async fn stow_under(
-        &self,
-        supplier: &Arc<Supplier>,
-        source: Source,
-        draft: Draft,
-        terms: &Terms,
-    ) -> Arc<Rack> {
-        let judged = self.judge(supplier, source, &draft, terms).await;
-        let (supplier, terms) = (Arc::clone(supplier), terms.clone());
+        let terms = Terms::of(&self.snapshot());
+        let judged = self.judge(supplier, source, &draft, &terms).await;
+        let supplier = Arc::clone(supplier);
         let build = move || Rack::build(supplier, source, draft, &judged, &terms);
         Arc::new(blocking(build).await)
     }
@@ -79,12 +65,7 @@ impl Engine {
         tools: Vec<toolcrib_store::approval::observation::Definition>,
         mode: ApprovalMode,
     ) -> Judged {
-        let observation = Observation {
-            server: supplier.name.to_string(),
-            tools,
-            mode,
-            first_list_accepted: supplier.origin == Origin::Configured,
-        };
+        let observation = observation(supplier, tools, mode);
         match self.store.observe(observation, self.clock.now_ms()).await {
             Ok(observed) => Judged::Observed(observed),
             Err(error) => {
@@ -119,66 +100,89 @@ impl Engine {
     /// The catalog of a configuration, as far as it is known without asking anyone: what is on the
     /// racks of `before` where servers are reached as they were, what is declared, what was kept.
     pub(super) async fn stock(&self, terms: Terms, before: Option<&Snapshot>) -> (Snapshot, Cache) {
-        let suppliers = Supplier::all(&terms.config);
-        let racks = suppliers.iter().map(|supplier| {
-            let old = before
-                .and_then(|before| before.racks().find(|s| s.supplier.name == supplier.name))
-                .filter(|old| old.supplier.fingerprint == supplier.fingerprint);
-            self.known(supplier, old, &terms)
+        let in_use = terms.config.settings.enabled.0;
+        let orders: Vec<Order> = Supplier::all(&terms.config)
+            .into_iter()
+            .map(|supplier| {
+                let old = before.and_then(|before| before.own_rack(&supplier.name));
+                let old = old.filter(|old| old.supplier.fingerprint == supplier.fingerprint);
+                Order {
+                    wanted: in_use && supplier.enabled,
+                    old: old.cloned(),
+                    supplier,
+                }
+            })
+            .collect();
+        let upstream = Arc::clone(&self.upstream);
+        let parcels = abreast(orders, move |order| order.fetch(&*upstream)).await;
+        let judged = self.judge_all(&parcels, &terms).await;
+        let parcels = parcels.into_iter().zip(judged).collect();
+        let under = terms.clone();
+        let stowed = abreast(parcels, move |(parcel, judged): (Parcel, Judged)| {
+            parcel.stow(&judged, &under)
         });
-        let racks = futures::future::join_all(racks).await;
+        let stowed = stowed.await;
         let (cache, now_ms) = (Cache::new(&terms.config), self.clock.now_ms());
-        for (rack, _) in racks.iter().filter(|(_, fresh)| *fresh) {
+        for (rack, _) in stowed.iter().filter(|(_, fresh)| *fresh) {
             cache.cache_tool_summaries(&rack.supplier.name, Arc::clone(rack), now_ms);
         }
-        let racks = racks.into_iter().map(|(rack, _)| rack).collect();
+        let racks = stowed.into_iter().map(|(rack, _)| rack).collect();
         let number = before.map_or(1, |before| before.number + 1);
         let build = move || Snapshot::new(number, terms.config, terms.rulebook, racks);
         (blocking(build).await, cache)
     }
 
-    /// The rack of a supplier, and whether what is on it is fresh.
-    async fn known(
-        &self,
-        supplier: &Arc<Supplier>,
-        old: Option<&Arc<Rack>>,
-        terms: &Terms,
-    ) -> (Arc<Rack>, bool) {
-        let empty = || (Arc::new(Rack::empty(Arc::clone(supplier))), false);
-        if !supplier.enabled || !terms.config.settings.enabled.0 {
-            return empty();
-        }
-        let (source, draft, fresh) = match old {
-            // Whether it is fresh is asked again: a reload drops what was kept in memory.
-            Some(old) if matches!(old.source, Source::Listed(_)) => {
-                (old.source, old.draft(), false)
-            }
-            _ if !supplier.declared.is_empty() => {
-                (Source::Declared, Draft::declared(supplier), true)
-            }
-            _ => match self.upstream.kept(&supplier.name).await {
-                Some(kept) => {
-                    let draft = self.draft(supplier, kept.list).await;
-                    (Source::Listed(kept.at_ms), draft, !kept.stale)
-                }
-                None => return empty(),
-            },
+    /// Holds the definitions of many servers against what was accepted, in one go.
+    async fn judge_all(&self, parcels: &[Parcel], terms: &Terms) -> Vec<Judged> {
+        let mode = terms.config.settings.policy.approval;
+        let judge = |parcel: &Parcel| match &parcel.found {
+            // What the user wrote down is accepted by having been written.
+            Some(found) if found.source == Source::Declared && mode != ApprovalMode::All => None,
+            Some(found) => Some(observation(
+                &parcel.supplier,
+                found.draft.definitions(),
+                mode,
+            )),
+            None => None,
         };
-        let rack = self.stow_under(supplier, source, draft, terms).await;
-        (rack, fresh)
+        let (places, observations): (Vec<usize>, Vec<Observation>) = parcels
+            .iter()
+            .enumerate()
+            .filter_map(|(place, parcel)| Some((place, judge(parcel)?)))
+            .unzip();
+        let mut judged: Vec<Judged> = parcels.iter().map(|_| Judged::Accepted).collect();
+        for (place, outcome) in places.into_iter().zip(self.observe_all(observations).await) {
+            judged[place] = outcome;
+        }
+        judged
+    }
+
+    async fn observe_all(&self, observations: Vec<Observation>) -> Vec<Judged> {
+        let count = observations.len();
+        let observed = self.store.observe_all(observations, self.clock.now_ms());
+        match observed.await {
+            Ok(observed) => observed.into_iter().map(Judged::Observed).collect(),
+            Err(error) => {
+                tracing::error!(%error, "what was accepted of servers cannot be read; their tools wait");
+                (0..count).map(|_| Judged::Unknown).collect()
+            }
+        }
     }
 
     /// Holds every list against what was accepted once more: somebody settled something.
     pub(super) async fn rejudge(&self) {
         let snapshot = self.snapshot();
         let mode = snapshot.config.settings.policy.approval;
-        for rack in snapshot.racks() {
+        let in_question = |rack: &&Arc<Rack>| {
             let accepted = rack.source == Source::Declared && mode != ApprovalMode::All;
-            if rack.entries().is_empty() || accepted {
-                continue;
-            }
-            let definitions = rack.draft().definitions();
-            let judged = self.observe(&rack.supplier, definitions, mode).await;
+            !rack.entries().is_empty() && !accepted
+        };
+        let racks: Vec<&Arc<Rack>> = snapshot.racks().filter(in_question).collect();
+        let observations = racks
+            .iter()
+            .map(|rack| observation(&rack.supplier, rack.definitions(), mode));
+        let judged = self.observe_all(observations.collect()).await;
+        for (rack, judged) in racks.into_iter().zip(judged) {
             if let Some(rejudged) = rack.rejudged(&judged) {
                 // A rack that was replaced meanwhile has been judged by what holds now.
                 let _ = self.publish_over(rack, Arc::new(rejudged));
@@ -189,12 +193,95 @@ impl Engine {
     /// Publishes a rack if the one that it was made from is still in the catalog.
     fn publish_over(&self, before: &Arc<Rack>, rack: Arc<Rack>) -> Result<(), Outdated> {
         let snapshot = self.snapshot();
-        let same = snapshot.racks().any(|s| Arc::ptr_eq(s, before));
+        let now = snapshot.own_rack(&before.supplier.name);
+        let same = now.is_some_and(|now| Arc::ptr_eq(now, before));
         if same {
             self.publish(rack)
         } else {
             Err(Outdated)
         }
+    }
+}
+
+/// A list as approval looks at it.
+fn observation(supplier: &Supplier, tools: Vec<Definition>, mode: ApprovalMode) -> Observation {
+    Observation {
+        server: supplier.name.to_string(),
+        tools,
+        mode,
+        first_list_accepted: supplier.origin == Origin::Configured,
+    }
+}
+
+/// Reads a list, and says what is left out of it.
+fn read(supplier: &Supplier, list: List) -> Draft {
+    let draft = Draft::read(supplier, list);
+    for malformed in draft.left_out() {
+        tracing::warn!(server = &*supplier.name, %malformed, "a tool is left out");
+    }
+    draft
+}
+
+/// A rack that is to be filled with what is known without asking anyone.
+struct Order {
+    supplier: Arc<Supplier>,
+    /// What stands there now, where it still counts.
+    old: Option<Arc<Rack>>,
+    /// Whether anything may stand there at all.
+    wanted: bool,
+}
+
+/// What was found for a rack.
+struct Parcel {
+    supplier: Arc<Supplier>,
+    found: Option<Found>,
+}
+
+struct Found {
+    source: Source,
+    draft: Draft,
+    fresh: bool,
+}
+
+impl Order {
+    /// Looks for tools. Reads a file.
+    fn fetch(self, upstream: &dyn Upstream) -> Parcel {
+        let Self {
+            supplier,
+            old,
+            wanted,
+        } = self;
+        let found = || match old {
+            // Whether it is fresh is asked again: a reload drops what was kept in memory.
+            Some(old) if matches!(old.source, Source::Listed(_)) => Some(Found {
+                source: old.source,
+                draft: old.draft(),
+                fresh: false,
+            }),
+            _ if !supplier.declared.is_empty() => Some(Found {
+                source: Source::Declared,
+                draft: Draft::declared(&supplier),
+                fresh: true,
+            }),
+            _ => upstream.kept(&supplier.name).map(|kept| Found {
+                source: Source::Listed(kept.at_ms),
+                draft: read(&supplier, kept.list),
+                fresh: !kept.stale,
+            }),
+        };
+        let found = if wanted { found() } else { None };
+        Parcel { supplier, found }
+    }
+}
+
+impl Parcel {
+    /// The rack with what was found on it, and whether that is fresh.
+    fn stow(self, judged: &Judged, terms: &Terms) -> (Arc<Rack>, bool) {
+        let Some(found) = self.found else {
+            return (Arc::new(Rack::empty(self.supplier)), false);
+        };
+        let rack = Rack::build(self.supplier, found.source, found.draft, judged, terms);
+        (Arc::new(rack), found.fresh)
     }
 }
 

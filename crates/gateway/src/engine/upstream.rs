@@ -25,8 +25,9 @@ pub trait Upstream: Send + Sync + 'static {
     /// connections; nothing is connected.
     fn configure(&self, config: &Arc<Config>);
 
-    /// What a server said before about its tools, perhaps to an earlier process. Connects nothing.
-    fn kept<'a>(&'a self, server: &'a str) -> BoxFuture<'a, Option<Listed>>;
+    /// What a server said before about its tools, perhaps to an earlier process. Connects nothing, but
+    /// may read a file.
+    fn kept(&self, server: &str) -> Option<Listed>;
 
     /// Asks a server for its tools, connecting to it where needed.
     fn list<'a>(

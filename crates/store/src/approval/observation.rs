@@ -1,5 +1,7 @@
 //! What a server says its tools are, held against what was accepted.
 
+mod many;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -9,7 +11,7 @@ use toolcrib_core::policy::ApprovalMode;
 use super::judgement::{Accepted, Case, ServerStanding, Standing, judge};
 use super::{Kind, State};
 use crate::StoreError;
-use crate::backend::{Session, args};
+use crate::backend::{Row, Session, args};
 use crate::capability;
 use crate::store::Store;
 use crate::text;
@@ -119,14 +121,49 @@ struct Known {
     server_asked: bool,
 }
 
+impl Default for Known {
+    fn default() -> Self {
+        Self {
+            server: ServerStanding::Unvetted,
+            pins: HashMap::new(),
+            pending: HashSet::new(),
+            turned_down: HashSet::new(),
+            server_asked: false,
+        }
+    }
+}
+
+impl Known {
+    fn is_vetted(&mut self) {
+        self.server = ServerStanding::Vetted;
+    }
+
+    /// Takes in a row of tool, hash and who accepted it.
+    fn accepts(&mut self, row: &Row) -> Result<(), StoreError> {
+        let by_person = row.text(2)? != BY_RULE;
+        self.pins.insert(row.text(0)?, (row.text(1)?, by_person));
+        Ok(())
+    }
+
+    /// Takes in a request: a row of id, kind and state. Whether the server is vetted must be known.
+    fn asks(&mut self, row: &Row) -> Result<(), StoreError> {
+        let id = row.text(0)?;
+        let pending = row.text(2)? == State::Pending.as_str();
+        match (row.text(1)? == Kind::Server.as_str(), pending) {
+            (true, true) => self.server_asked = true,
+            (true, false) if self.server != ServerStanding::Vetted => {
+                self.server = ServerStanding::Rejected;
+            }
+            (true, false) => {}
+            (false, true) => drop(self.pending.insert(id)),
+            (false, false) => drop(self.turned_down.insert(id)),
+        }
+        Ok(())
+    }
+}
+
 async fn load(session: &mut dyn Session, server: &str) -> Result<Known, StoreError> {
-    let mut known = Known {
-        server: ServerStanding::Unvetted,
-        pins: HashMap::new(),
-        pending: HashSet::new(),
-        turned_down: HashSet::new(),
-        server_asked: false,
-    };
+    let mut known = Known::default();
     let vetted = session
         .query(
             "SELECT accepted_ms FROM vetted_server WHERE server = $1",
@@ -134,7 +171,7 @@ async fn load(session: &mut dyn Session, server: &str) -> Result<Known, StoreErr
         )
         .await?;
     if !vetted.is_empty() {
-        known.server = ServerStanding::Vetted;
+        known.is_vetted();
     }
     let pins = session
         .query(
@@ -143,8 +180,7 @@ async fn load(session: &mut dyn Session, server: &str) -> Result<Known, StoreErr
         )
         .await?;
     for row in pins {
-        let by_person = row.text(2)? != BY_RULE;
-        known.pins.insert(row.text(0)?, (row.text(1)?, by_person));
+        known.accepts(&row)?;
     }
     let requests = session
         .query(
@@ -154,17 +190,7 @@ async fn load(session: &mut dyn Session, server: &str) -> Result<Known, StoreErr
         )
         .await?;
     for row in requests {
-        let id = row.text(0)?;
-        let pending = row.text(2)? == State::Pending.as_str();
-        match (row.text(1)? == Kind::Server.as_str(), pending) {
-            (true, true) => known.server_asked = true,
-            (true, false) if known.server != ServerStanding::Vetted => {
-                known.server = ServerStanding::Rejected;
-            }
-            (true, false) => {}
-            (false, true) => drop(known.pending.insert(id)),
-            (false, false) => drop(known.turned_down.insert(id)),
-        }
+        known.asks(&row)?;
     }
     Ok(known)
 }
@@ -265,15 +291,24 @@ impl Unit for Observe {
 
     async fn run(&self, session: &mut dyn Session) -> Result<Vec<Observed>, StoreError> {
         let known = load(session, &self.observation.server).await?;
-        let plan = plan(&self.observation, &known);
+        self.apply(session, &known).await
+    }
+}
+
+impl Observe {
+    /// Makes the changes that follow from what is known.
+    async fn apply(
+        &self,
+        session: &mut dyn Session,
+        known: &Known,
+    ) -> Result<Vec<Observed>, StoreError> {
+        let plan = plan(&self.observation, known);
         for step in &plan.steps {
             self.perform(session, step).await?;
         }
         Ok(plan.observed)
     }
-}
 
-impl Observe {
     async fn perform(&self, session: &mut dyn Session, step: &Step) -> Result<(), StoreError> {
         let server = &self.observation.server;
         match step {

@@ -15,4 +15,5 @@ mod fixture;
 mod idempotency;
 mod journal;
 mod keeping;
+mod lists;
 mod sqlite;

@@ -32,11 +32,11 @@ pub struct Ways {
 impl Ways {
     /// As this process can open them. Its `main` must call
     /// [`run_if_launcher`](super::launcher::run_if_launcher).
-    pub fn of_this_process() -> Result<Self, Failure> {
-        Ok(Self {
+    pub fn of_this_process() -> Self {
+        Self {
             spawner: Spawner::of_this_process(),
-            http: http::Client::new()?,
-        })
+            http: http::Client::new(),
+        }
     }
 }
 

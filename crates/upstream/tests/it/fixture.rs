@@ -46,7 +46,7 @@ pub(crate) fn surroundings() -> Surroundings {
     Surroundings {
         dialer: Arc::new(Ways {
             spawner: spawner(),
-            http: http::Client::new().unwrap(),
+            http: http::Client::new(),
         }),
         memory: Arc::new(EraMemory::default()),
         now_ms: Arc::new(now_ms),

@@ -40,7 +40,7 @@ pub(crate) fn remote(stand_in: &StandIn, path: &str, credentials: Credentials) -
 impl Talk {
     pub(crate) fn over(remote: Remote) -> Self {
         let tasks = TaskTracker::new();
-        let link = streamable::open(&Client::new().unwrap(), remote, &tasks);
+        let link = streamable::open(&Client::new(), remote, &tasks);
         Self {
             link,
             tasks,
@@ -54,7 +54,7 @@ impl Talk {
 
     pub(crate) fn sse(remote: Remote) -> Self {
         let tasks = TaskTracker::new();
-        let link = sse::open(&Client::new().unwrap(), remote, &tasks);
+        let link = sse::open(&Client::new(), remote, &tasks);
         Self {
             link,
             tasks,

@@ -31,7 +31,7 @@ pub(super) fn run(
     let progress = Progress::new(servers.len(), context.ui.is_json());
     let surroundings = context.surroundings.clone();
     let stats = running::runtime()?.block_on(async {
-        let connections = connections(surroundings)?;
+        let connections = connections(surroundings);
         connections.configure(&Arc::new(config));
         let service = connections
             .discovery()
@@ -51,9 +51,8 @@ pub(super) fn run(
 /// Connections for one command.
 pub(in crate::cli) fn connections(
     surroundings: toolcrib_config::surroundings::Surroundings,
-) -> Result<Connections, Failure> {
+) -> Connections {
     Connections::new(Users::Many, surroundings, None, Clock::system())
-        .map_err(|failure| Failure::configuration(format!("servers cannot be reached: {failure}")))
 }
 
 /// The servers that were named, or all that are switched on.

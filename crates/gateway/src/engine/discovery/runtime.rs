@@ -14,7 +14,6 @@ use super::{AuthHeaders, Candidate, DiscoveryError, DiscoveryOptions, DiscoveryS
 use crate::capability::market::Marketplace;
 use crate::engine::clock::Clock;
 use crate::engine::connections::{Connections, Users};
-use toolcrib_upstream::mcp::Failure;
 
 /// Resolves capabilities while a program runs: the marketplace first, then discovery.
 #[derive(Clone)]
@@ -34,13 +33,10 @@ pub enum Found {
 
 impl RuntimeDiscovery {
     /// With a discovery service of its own, which makes connections as they are needed.
-    pub fn new(
-        surroundings: Surroundings,
-        marketplace: Option<Arc<dyn Marketplace>>,
-    ) -> Result<Self, Failure> {
-        let connections = Connections::new(Users::Many, surroundings, None, Clock::system())?;
+    pub fn new(surroundings: Surroundings, marketplace: Option<Arc<dyn Marketplace>>) -> Self {
+        let connections = Connections::new(Users::Many, surroundings, None, Clock::system());
         let service = Arc::new(connections.discovery());
-        Ok(Self::with_discovery_service(service, marketplace))
+        Self::with_discovery_service(service, marketplace)
     }
 
     /// With a discovery service that is there already.

@@ -61,8 +61,7 @@ async fn open(home: &Path, config: Arc<Config>) -> Arc<Engine> {
     let store = SqliteOptions::new(home.join("store.db"));
     let store = Store::open_sqlite(store, Uuid::now_v7()).await.unwrap();
     let clock = Clock::system();
-    let connections =
-        Connections::new(Users::One, surroundings(home), None, clock.clone()).unwrap();
+    let connections = Connections::new(Users::One, surroundings(home), None, clock.clone());
     let engine = Engine::open(config, store, Arc::new(connections), clock).await;
     engine.unwrap()
 }

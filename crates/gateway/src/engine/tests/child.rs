@@ -41,7 +41,7 @@ async fn open(home: &Path, yaml: &str) -> Arc<Engine> {
             launcher: Some(program),
             environment: std::env::vars_os().collect(),
         },
-        http: http::Client::new().unwrap(),
+        http: http::Client::new(),
     };
     let clock = Clock::system();
     let connections = Connections::over(

@@ -1,6 +1,7 @@
 //! One request over HTTP and the beginning of its answer, credentials included.
 
 use std::error::Error as _;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use bytes::Bytes;
@@ -20,23 +21,32 @@ use super::super::authorisation::{Refusal, SecretHeaders};
 use super::{Remote, answer};
 
 /// The connections that all remote servers share. Cloning it is cheap and shares them too.
-#[derive(Clone, Debug)]
-pub struct Client(reqwest::Client);
+#[derive(Clone, Debug, Default)]
+pub struct Client(Arc<OnceLock<reqwest::Client>>);
 
 impl Client {
-    /// A client without connections yet.
-    pub fn new() -> Result<Self, Failure> {
-        let client = reqwest::Client::builder()
+    /// A client without connections yet. Which authorities are trusted is read when it is first used:
+    /// whoever has only local servers need not wait for it.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    fn made(&self) -> Result<&reqwest::Client, Failure> {
+        if let Some(made) = self.0.get() {
+            return Ok(made);
+        }
+        let made = reqwest::Client::builder()
             .user_agent(concat!("toolcrib/", env!("CARGO_PKG_VERSION")))
             .tcp_nodelay(true)
             .connect_timeout(Duration::from_millis(HTTP_CONNECT_MS_MAX))
             .pool_idle_timeout(Duration::from_millis(HTTP_IDLE_MS_MAX))
             .pool_max_idle_per_host(HTTP_IDLE_CONNECTIONS_PER_HOST_MAX)
             .redirect(Policy::custom(stay))
-            .build();
-        client
-            .map(Self)
-            .map_err(|error| Failure::Unreachable(format!("no HTTP client could be made: {error}")))
+            .build()
+            .map_err(|error| {
+                Failure::Unreachable(format!("no HTTP client could be made: {error}"))
+            })?;
+        Ok(self.0.get_or_init(|| made))
     }
 }
 
@@ -133,7 +143,7 @@ async fn once(
     credentials: &SecretHeaders,
 ) -> Result<Response, Failure> {
     let mut request = client
-        .0
+        .made()?
         .request(draft.method.clone(), draft.url.clone())
         .header(ACCEPT, draft.accept);
     for (name, secret) in credentials {
