@@ -56,7 +56,7 @@ async fn drive() -> anyhow::Result<()> {
     let tasks = TaskTracker::new();
     let connection = Connection::open(&Opening {
         endpoint: &endpoint,
-        dialer: &Ways::of_this_process()?,
+        dialer: &Ways::of_this_process(),
         memory: &EraMemory::new([]),
         tasks: &tasks,
         owner: Some(Arc::clone(&person)),
