@@ -20,6 +20,7 @@ pub mod select;
 mod signals;
 pub mod storage;
 pub mod telemetry;
+mod telling;
 pub mod tokens;
 pub mod ui;
 pub mod veil;

@@ -1,6 +1,6 @@
 //! Running a tool, and telling what came of it.
 
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolcrib_core::Code;
 use toolcrib_core::content::Content;
 use toolcrib_core::gateway::{category, steps};
@@ -13,6 +13,21 @@ use crate::engine::answer::{Answered, Outcome, Reply};
 use crate::engine::ask::Execution;
 use crate::engine::error::{Error, Result};
 use crate::engine::snapshot::Entry;
+use crate::telling::{self, Names};
+
+/// What the profile `gateway` calls things.
+const NAMES: Names = Names {
+    server: "adapter",
+    risk: "risk_level",
+    near: |entry| {
+        let id = &entry.tool.id;
+        json!({
+            "tool_id": id,
+            "name": spoken(id.tool()),
+            "signature": signature(id.tool(), &entry.tool.input_schema),
+        })
+    },
+};
 
 impl Desk {
     /// Runs a tool. The answer is one object and what goes along with it unharmed: images, links.
@@ -112,11 +127,7 @@ fn answer(answered: &Answered, mut told: Value, meta: Value) -> (Value, Vec<Valu
     }
     let content = Content::read(value);
     if answered.is_error {
-        let message = match &content.result {
-            Value::String(text) => text.clone(),
-            Value::Null => "the tool gave no reason".to_owned(),
-            other => other.to_string(),
-        };
+        let message = telling::reason(&content.result);
         told["success"] = false.into();
         told["error"] = json!({"code": Code::ToolExecutionError, "message": message});
         told["meta"] = meta;
@@ -125,18 +136,11 @@ fn answer(answered: &Answered, mut told: Value, meta: Value) -> (Value, Vec<Valu
         return (told, content.blocks);
     }
     told["data"] = content.result;
-    let mut next = steps::DONE;
-    if let Some(rest) = &answered.rest {
-        told["page"] = json!(rest.page);
-        told["left"] = json!(rest.left);
-        next = steps::READ_ON;
-    }
-    if let Some(why) = &answered.unfiltered {
-        told["unfiltered"] = json!(why);
-    }
-    if answered.replayed {
-        told["replayed"] = true.into();
-    }
+    telling::beside(answered, &mut told);
+    let next = match answered.rest {
+        Some(_) => steps::READ_ON,
+        None => steps::DONE,
+    };
     told["meta"] = meta;
     told["next_step"] = next.into();
     (told, content.blocks)
@@ -148,57 +152,12 @@ fn timestamp(ms: i64) -> String {
 
 /// A failure, with everything that is known about it and nothing empty. `id` is what was asked for.
 pub fn failure(error: &Error, id: Option<&str>) -> Value {
-    let mut told = Map::new();
-    let mut tell = |name: &str, value: Value| {
-        let empty = match &value {
-            Value::Null => true,
-            Value::Array(items) => items.is_empty(),
-            _ => false,
-        };
-        if !empty {
-            told.insert(name.to_owned(), value);
-        }
-    };
-    let more = &error.more;
-    tell("code", json!(error.code));
-    tell("message", json!(error.message));
-    tell("risk_level", json!(more.risk));
-    tell("suggestion", json!(error.suggestion));
-    tell("adapter", json!(error.server));
-    tell("tool", json!(error.tool));
-    let nearest = more.nearest.iter().map(|entry| {
-        let id = &entry.tool.id;
-        json!({
-            "tool_id": id,
-            "name": spoken(id.tool()),
-            "signature": signature(id.tool(), &entry.tool.input_schema),
-        })
-    });
-    tell("nearest", nearest.collect());
-    if let Some(available) = &more.available {
-        tell("available", json!(available.names));
-        tell("total", json!(available.total));
-    }
-    if more.problems.len() > 1 {
-        tell("problems", json!(more.problems));
-    }
-    if let Some(violations) = &more.violations {
-        tell("violations", json!(violations.listed));
-        if violations.total > violations.listed.len() {
-            tell("violations_total", json!(violations.total));
-        }
-    }
-    tell("challenge", json!(more.challenge));
-    tell("retry_after_ms", json!(more.retry_after_ms));
-    tell("earlier", json!(more.earlier));
-    tell("checks", json!(more.steps));
-    tell("request_id", json!(error.request_id));
     let next = next_step(error);
     let mut answer = json!({"success": false});
     if let Some(id) = id {
-        answer["tool_id"] = id.into();
+        answer["tool_id"] = json!(telling::cut_name(id));
     }
-    answer["error"] = Value::Object(told);
+    answer["error"] = telling::failure(error, &NAMES);
     answer["next_step"] = next.into();
     answer
 }

@@ -19,6 +19,7 @@ use crate::engine::answer::ServerRow;
 use crate::engine::ask::Listing;
 use crate::engine::error::{Error, Result};
 use crate::engine::snapshot::Entry;
+use crate::telling::cut_name;
 
 /// Longest description in a reference.
 const ABOUT_CHARS: usize = 300;
@@ -167,7 +168,7 @@ fn output(entry: &Entry, operation: Option<&Operation>) -> Option<Value> {
 
 fn unknown(topic: &str) -> Box<Error> {
     let known: Vec<&str> = help::concepts().collect();
-    let shown: String = topic.chars().take(64).collect();
+    let shown = cut_name(topic);
     Error::new(
         Code::ValidationError,
         format!("There is no adapter, tool or concept `{shown}`."),

@@ -4,7 +4,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use futures::StreamExt;
-use tokio::time::MissedTickBehavior;
+use tokio::time::{Interval, MissedTickBehavior};
+use tokio_util::sync::CancellationToken;
 use toolcrib_config::load::Config;
 use toolcrib_core::limits::{APPROVAL_POLL_MS, MAINTENANCE_MS, RECOVERY_MS};
 use toolcrib_store::audit::retention::Retention;
@@ -27,14 +28,8 @@ impl Engine {
 
     /// Records what processes that share the store and died left open.
     async fn recover(self: Arc<Self>) {
-        let mut round = tokio::time::interval(Duration::from_millis(RECOVERY_MS));
-        round.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while self
-            .ending
-            .run_until_cancelled(round.tick())
-            .await
-            .is_some()
-        {
+        let mut rounds = Rounds::every(RECOVERY_MS);
+        while rounds.comes(&self.ending).await {
             match self.store.recover(self.clock.now_ms()).await {
                 Ok(recovered) if recovered.unknown > 0 => {
                     tracing::warn!(
@@ -52,14 +47,8 @@ impl Engine {
 
     /// Forgets what has expired and keeps the log in bounds.
     async fn maintain(self: Arc<Self>) {
-        let mut round = tokio::time::interval(Duration::from_millis(MAINTENANCE_MS));
-        round.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while self
-            .ending
-            .run_until_cancelled(round.tick())
-            .await
-            .is_some()
-        {
+        let mut rounds = Rounds::every(MAINTENANCE_MS);
+        while rounds.comes(&self.ending).await {
             let keep = retention(&self.config());
             if let Err(error) = self.store.flush_counters().await {
                 tracing::warn!(%error, "what was counted could not be written down");
@@ -73,14 +62,8 @@ impl Engine {
 
     /// Sees that somebody settled an approval, also while nobody asks.
     async fn watch_settlements(self: Arc<Self>) {
-        let mut round = tokio::time::interval(Duration::from_millis(APPROVAL_POLL_MS));
-        round.set_missed_tick_behavior(MissedTickBehavior::Delay);
-        while self
-            .ending
-            .run_until_cancelled(round.tick())
-            .await
-            .is_some()
-        {
+        let mut rounds = Rounds::every(APPROVAL_POLL_MS);
+        while rounds.comes(&self.ending).await {
             self.see_settlements().await;
         }
     }
@@ -107,6 +90,22 @@ impl Engine {
                 drop(self.ask(supplier, Wish::Anew));
             }
         }
+    }
+}
+
+/// Something that is done again and again, until the engine ends.
+struct Rounds(Interval);
+
+impl Rounds {
+    fn every(ms: u64) -> Self {
+        let mut interval = tokio::time::interval(Duration::from_millis(ms));
+        interval.set_missed_tick_behavior(MissedTickBehavior::Delay);
+        Self(interval)
+    }
+
+    /// Waits for the next round; `false` where the engine ends before it.
+    async fn comes(&mut self, ending: &CancellationToken) -> bool {
+        ending.run_until_cancelled(self.0.tick()).await.is_some()
     }
 }
 

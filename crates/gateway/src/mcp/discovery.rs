@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use toolcrib_core::discovery::details::{self, Standing};
 use toolcrib_core::discovery::{definitions, listing, search};
@@ -21,7 +21,7 @@ use self::input::{Bad, Input};
 use super::bridge;
 use super::fields::{Fields, raw};
 use super::service::{Outcome, not_offered};
-use super::surface::{Change, Context, Description, Surface};
+use super::surface::{Change, Context, Surface};
 use crate::engine::Engine;
 use crate::engine::answer::{self, Reply};
 use crate::engine::ask::{Execution, Listing, Search};
@@ -251,12 +251,6 @@ fn status(row: &answer::ServerRow) -> String {
 }
 
 impl Surface for Discovery {
-    fn describe<'a>(&'a self, _context: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
-        let mut capabilities = Map::new();
-        capabilities.insert("tools".into(), json!({}));
-        Box::pin(async move { Ok(Description::own(capabilities, None)) })
-    }
-
     fn handle<'a>(
         &'a self,
         method: &'a str,

@@ -5,8 +5,8 @@ mod capability;
 use std::sync::Arc;
 
 use futures::future::BoxFuture;
+use serde_json::json;
 use serde_json::value::RawValue;
-use serde_json::{Map, json};
 use tokio::sync::broadcast;
 use toolcrib_core::Code;
 use toolcrib_core::limits::FULL_PAGE_TOOLS;
@@ -16,7 +16,7 @@ use toolcrib_core::rpc::{self, Fault};
 use super::bridge::{execution, failure, options_in};
 use super::fields::{Fields, raw};
 use super::service::{Outcome, not_offered};
-use super::surface::{Change, Context, Description, Surface};
+use super::surface::{Change, Context, Surface};
 use crate::engine::Engine;
 use crate::engine::answer::Outcome as Came;
 use crate::engine::ask::{Execution, Listing};
@@ -134,12 +134,6 @@ impl Full {
 }
 
 impl Surface for Full {
-    fn describe<'a>(&'a self, _: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
-        let mut capabilities = Map::new();
-        capabilities.insert("tools".to_owned(), json!({}));
-        Box::pin(async move { Ok(Description::own(capabilities, None)) })
-    }
-
     fn handle<'a>(
         &'a self,
         method: &'a str,

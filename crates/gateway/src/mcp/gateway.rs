@@ -9,7 +9,7 @@ use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use toolcrib_config::model::settings::Names;
 use toolcrib_core::Code;
@@ -23,10 +23,11 @@ use super::bridge;
 use super::discovery::input::{Bad, Input, refuse, unknown_tool};
 use super::fields::{Fields, raw};
 use super::service::{Outcome, not_offered};
-use super::surface::{Change, Context, Description, Surface};
+use super::surface::{Change, Context, Surface};
 use crate::desk::{Desk, Reference, Shelf, failure};
 use crate::engine::ask::Execution;
 use crate::engine::error::Error;
+use crate::telling;
 
 /// The five tools over a desk.
 pub struct Gateway {
@@ -189,19 +190,15 @@ fn said(answer: &Value, blocks: Vec<Value>, failed: bool) -> Box<RawValue> {
 
 /// Wrong parameters of one of the five tools.
 fn told_bad(bad: &Bad) -> Box<RawValue> {
-    let error = json!({"code": Code::ValidationError, "message": bad.message, "field": bad.field});
-    let next = format!("Correct `{}` and call again", bad.field);
+    let field = telling::cut_name(&bad.field);
+    let message = telling::cut(&bad.message);
+    let next = format!("Correct `{field}` and call again");
+    let error = json!({"code": Code::ValidationError, "message": message, "field": field});
     let answer = json!({"success": false, "error": error, "next_step": next});
     said(&answer, Vec::new(), true)
 }
 
 impl Surface for Gateway {
-    fn describe<'a>(&'a self, _context: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
-        let mut capabilities = Map::new();
-        capabilities.insert("tools".into(), json!({}));
-        Box::pin(async move { Ok(Description::own(capabilities, None)) })
-    }
-
     fn handle<'a>(
         &'a self,
         method: &'a str,

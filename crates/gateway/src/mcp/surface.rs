@@ -18,8 +18,12 @@ use super::revision::Revision;
 ///
 /// A surface sees neither handshakes nor transports, and holds nothing for a single client.
 pub trait Surface: Send + Sync + 'static {
-    /// Who serves, and what it offers.
-    fn describe<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Description, Fault>>;
+    /// Who serves, and what it offers: tools of our own, unless a surface passes somebody else on.
+    fn describe<'a>(&'a self, _context: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
+        let mut capabilities = Map::new();
+        capabilities.insert("tools".into(), json!({}));
+        Box::pin(async move { Ok(Description::own(capabilities, None)) })
+    }
 
     /// Answers one request: `tools/list`, `tools/call`, and whatever else it offers. A method that it
     /// does not offer is a [`Fault`] with `METHOD_NOT_FOUND`.

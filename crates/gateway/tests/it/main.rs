@@ -20,6 +20,7 @@ mod export;
 mod five;
 mod frame;
 mod gateway;
+mod gateway_failures;
 mod home;
 mod import;
 mod kill;

@@ -1,19 +1,16 @@
 //! Outcomes as results that a model can read and act on.
 
-use std::borrow::Cow;
-
 use serde_json::value::RawValue;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use toolcrib_core::Code;
 use toolcrib_core::content::Content;
-use toolcrib_core::discovery::prose::shorten;
-use toolcrib_core::limits::{TOLD_NAME_CHARS_MAX, TOLD_TEXT_CHARS_MAX};
 use toolcrib_core::schema::signature;
 
 use super::input::Bad;
 use crate::engine::answer::Answered;
 use crate::engine::error::Error;
 use crate::mcp::fields::raw;
+use crate::telling::{self, Names};
 
 /// A result of one text.
 pub(super) fn text(text: &str) -> Box<RawValue> {
@@ -28,71 +25,33 @@ fn failed(error: &Value, blocks: Vec<Value>) -> Box<RawValue> {
     raw(&json!({"content": content, "isError": true}))
 }
 
-/// As much of a text as a caller needs to see; a name that it made up itself can be of any length.
-fn cut(text: &str, chars: usize) -> Cow<'_, str> {
-    shorten(text, chars).0
-}
-
-/// Wrong parameters of one of the five tools.
-pub(super) fn bad(bad: &Bad) -> Box<RawValue> {
-    let error = json!({
-        "code": Code::ValidationError,
-        "message": cut(&bad.message, TOLD_TEXT_CHARS_MAX),
-        "field": cut(&bad.field, TOLD_NAME_CHARS_MAX),
-    });
-    failed(&error, Vec::new())
-}
-
-/// What the engine refused or could not do.
-pub(super) fn failure(error: &Error) -> Box<RawValue> {
-    let mut told = Map::new();
-    let mut tell = |name: &str, value: Value| {
-        let empty = match &value {
-            Value::Null => true,
-            Value::Array(items) => items.is_empty(),
-            _ => false,
-        };
-        if !empty {
-            told.insert(name.to_owned(), value);
-        }
-    };
-    let more = &error.more;
-    tell("code", json!(error.code));
-    tell("message", json!(cut(&error.message, TOLD_TEXT_CHARS_MAX)));
-    let name =
-        |name: &Option<String>| json!(name.as_deref().map(|name| cut(name, TOLD_NAME_CHARS_MAX)));
-    tell("server", name(&error.server));
-    tell("tool", name(&error.tool));
-    tell("suggestion", json!(error.suggestion));
-    let nearest = more.nearest.iter().map(|entry| {
+/// What the profile `discovery` calls things.
+const NAMES: Names = Names {
+    server: "server",
+    risk: "risk",
+    near: |entry| {
         let id = &entry.tool.id;
         json!({
             "server": id.server(),
             "tool": id.tool(),
             "signature": signature(id.tool(), &entry.tool.input_schema),
         })
+    },
+};
+
+/// Wrong parameters of one of the five tools.
+pub(super) fn bad(bad: &Bad) -> Box<RawValue> {
+    let error = json!({
+        "code": Code::ValidationError,
+        "message": telling::cut(&bad.message),
+        "field": telling::cut_name(&bad.field),
     });
-    tell("nearest", nearest.collect());
-    if let Some(available) = &more.available {
-        tell("available", json!(available.names));
-        tell("total", json!(available.total));
-    }
-    tell("risk", json!(more.risk));
-    if more.problems.len() > 1 {
-        tell("problems", json!(more.problems));
-    }
-    if let Some(violations) = &more.violations {
-        tell("violations", json!(violations.listed));
-        if violations.total > violations.listed.len() {
-            tell("violations_total", json!(violations.total));
-        }
-    }
-    tell("challenge", json!(more.challenge));
-    tell("retry_after_ms", json!(more.retry_after_ms));
-    tell("earlier", json!(more.earlier));
-    tell("checks", json!(more.steps));
-    tell("request_id", json!(error.request_id));
-    failed(&Value::Object(told), Vec::new())
+    failed(&error, Vec::new())
+}
+
+/// What the engine refused or could not do.
+pub(super) fn failure(error: &Error) -> Box<RawValue> {
+    failed(&telling::failure(error, &NAMES), Vec::new())
 }
 
 /// What a tool answered. A result that asks for more input passes as it is.
@@ -103,11 +62,7 @@ pub(super) fn answered(answered: &Answered, server: &str, tool: &str) -> Box<Raw
     }
     let content = Content::read(value);
     if answered.is_error {
-        let message = match &content.result {
-            Value::String(text) => text.clone(),
-            Value::Null => "the tool gave no reason".to_owned(),
-            other => other.to_string(),
-        };
+        let message = telling::reason(&content.result);
         let error = json!({
             "code": Code::ToolExecutionError,
             "message": message,
@@ -117,16 +72,7 @@ pub(super) fn answered(answered: &Answered, server: &str, tool: &str) -> Box<Raw
         return failed(&error, content.blocks);
     }
     let mut told = json!({"success": true, "result": content.result});
-    if let Some(rest) = &answered.rest {
-        told["page"] = json!(rest.page);
-        told["left"] = json!(rest.left);
-    }
-    if let Some(why) = &answered.unfiltered {
-        told["unfiltered"] = json!(why);
-    }
-    if answered.replayed {
-        told["replayed"] = json!(true);
-    }
+    telling::beside(answered, &mut told);
     let first = json!({"type": "text", "text": told.to_string()});
     let all: Vec<Value> = std::iter::once(first).chain(content.blocks).collect();
     let mut result = content.rest;
