@@ -125,16 +125,16 @@ const TOKEN_CHARS_MIN: usize = 16;
 /// Words are compared whole: `TOKENIZER_PATH` and `monkey` are not secrets, `GITHUB_TOKEN` and
 /// `X-Api-Key` are.
 pub fn name_is_secret(name: &str) -> bool {
-    let words = words(name);
-    let single = words
-        .iter()
-        .any(|w| SECRET_WORDS.contains(&w.as_str()) || w.ends_with("token"));
-    let pair = words.windows(2).any(|pair| {
-        SECRET_PAIRS
+    let mut previous = "";
+    words(name).any(|word| {
+        let single =
+            SECRET_WORDS.iter().any(|known| is_word(word, known)) || ends_with_word(word, "token");
+        let pair = SECRET_PAIRS
             .iter()
-            .any(|(a, b)| pair[0] == *a && pair[1] == *b)
-    });
-    single || pair
+            .any(|(first, second)| is_word(word, second) && is_word(previous, first));
+        previous = word;
+        single || pair
+    })
 }
 
 /// Whether a value has the look of a token that some service handed out.
@@ -144,7 +144,9 @@ pub fn value_is_secret(value: &str) -> bool {
         .or_else(|| value.strip_prefix("Basic "))
         .unwrap_or(value)
         .trim();
-    if value.chars().count() < TOKEN_CHARS_MIN
+    // Bytes are counted first: they are never fewer than characters.
+    if value.len() < TOKEN_CHARS_MIN
+        || value.chars().count() < TOKEN_CHARS_MIN
         || value.contains(char::is_whitespace) && !value.starts_with("-----BEGIN")
     {
         return false;
@@ -157,8 +159,8 @@ pub fn value_is_secret(value: &str) -> bool {
 pub fn mask(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut masked_next = false;
-    for piece in split_keeping(text) {
-        if piece.chars().all(is_separator) {
+    for (piece, separates) in pieces(text) {
+        if separates {
             if !piece.contains(['=', ':', ' ', '"', '\'']) {
                 masked_next = false;
             }
@@ -173,23 +175,27 @@ pub fn mask(text: &str) -> String {
             out.push_str(piece);
         }
     }
-    mask_userinfo(&out)
+    mask_userinfo(out)
 }
 
 /// Replaces the password of `scheme://user:password@host`.
-fn mask_userinfo(text: &str) -> String {
+fn mask_userinfo(text: String) -> String {
     let Some(scheme) = text.find("://") else {
-        return text.to_owned();
+        return text;
     };
     let rest = &text[scheme + 3..];
     let end = rest.find(['/', ' ', '"', '?']).unwrap_or(rest.len());
     match rest[..end].rfind('@') {
         Some(at) => format!("{}://{MASK}{}", &text[..scheme], &rest[at..]),
-        None => text.to_owned(),
+        None => text,
     }
 }
 
 fn is_separator(c: char) -> bool {
+    // Letters and digits are most of what there is.
+    if c.is_ascii_alphanumeric() {
+        return false;
+    }
     c.is_whitespace()
         || matches!(
             c,
@@ -212,43 +218,54 @@ fn is_separator(c: char) -> bool {
         )
 }
 
-fn split_keeping(text: &str) -> Vec<&str> {
-    let mut pieces = Vec::new();
-    let mut start = 0;
-    let mut last: Option<bool> = None;
-    for (index, c) in text.char_indices() {
-        let separator = is_separator(c);
-        if last.is_some_and(|l| l != separator) {
-            pieces.push(&text[start..index]);
-            start = index;
-        }
-        last = Some(separator);
-    }
-    if start < text.len() {
-        pieces.push(&text[start..]);
-    }
-    pieces
+/// The text in pieces that are separators or none, each with which of the two it is.
+fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let separates = is_separator(rest.chars().next()?);
+        let end = rest
+            .find(|c| is_separator(c) != separates)
+            .unwrap_or(rest.len());
+        let (piece, after) = rest.split_at(end);
+        rest = after;
+        Some((piece, separates))
+    })
 }
 
-/// Lower-cased words of an identifier in any spelling.
-fn words(name: &str) -> Vec<String> {
-    let mut words = Vec::new();
-    let mut word = String::new();
-    let mut previous_lower = false;
-    for c in name.chars() {
-        let boundary = !c.is_alphanumeric() || (c.is_uppercase() && previous_lower);
-        if boundary && !word.is_empty() {
-            words.push(std::mem::take(&mut word));
-        }
-        if c.is_alphanumeric() {
-            word.extend(c.to_lowercase());
-        }
-        previous_lower = c.is_lowercase() || c.is_numeric();
+/// The words of an identifier in any spelling, as they are written.
+fn words(name: &str) -> impl Iterator<Item = &str> {
+    let mut rest = name;
+    std::iter::from_fn(move || {
+        rest = rest.trim_start_matches(|c: char| !c.is_alphanumeric());
+        let mut previous_lower = false;
+        let end = rest.find(|c: char| {
+            let ends = !c.is_alphanumeric() || (c.is_uppercase() && previous_lower);
+            previous_lower = c.is_lowercase() || c.is_numeric();
+            ends
+        });
+        let (word, after) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = after;
+        (!word.is_empty()).then_some(word)
+    })
+}
+
+/// Whether a word is one that is written in small ASCII letters here.
+fn is_word(word: &str, known: &str) -> bool {
+    if word.is_ascii() {
+        return word.eq_ignore_ascii_case(known);
     }
-    if !word.is_empty() {
-        words.push(word);
+    word.chars().flat_map(char::to_lowercase).eq(known.chars())
+}
+
+/// Whether a word ends like one that is written in small ASCII letters here.
+fn ends_with_word(word: &str, known: &str) -> bool {
+    if !word.is_ascii() {
+        return word.to_lowercase().ends_with(known);
     }
-    words
+    word.len()
+        .checked_sub(known.len())
+        .and_then(|start| word.get(start..))
+        .is_some_and(|end| end.eq_ignore_ascii_case(known))
 }
 
 #[cfg(test)]
@@ -330,5 +347,54 @@ mod tests {
         );
         check("npx -y ghp_0123456789abcdefghij", "npx -y ***");
         check("nothing here", "nothing here");
+    }
+
+    /// The words of a name as they were first written down: lower-cased, one `String` each.
+    fn plain_words(name: &str) -> Vec<String> {
+        let mut words = vec![String::new()];
+        let mut previous_lower = false;
+        for c in name.chars() {
+            if !c.is_alphanumeric() || (c.is_uppercase() && previous_lower) {
+                words.push(String::new());
+            }
+            if c.is_alphanumeric() {
+                words.last_mut().unwrap().extend(c.to_lowercase());
+            }
+            previous_lower = c.is_lowercase() || c.is_numeric();
+        }
+        words.retain(|word| !word.is_empty());
+        words
+    }
+
+    fn plainly_secret(name: &str) -> bool {
+        let words = plain_words(name);
+        words
+            .iter()
+            .any(|word| SECRET_WORDS.contains(&word.as_str()) || word.ends_with("token"))
+            || words.windows(2).any(|pair| {
+                SECRET_PAIRS.contains(&(
+                    SECRET_PAIRS
+                        .iter()
+                        .map(|(first, _)| *first)
+                        .find(|first| *first == pair[0])
+                        .unwrap_or_default(),
+                    "key",
+                )) && pair[1] == "key"
+            })
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn names_are_judged_as_their_plain_words_are(
+            name in "(api|Key|TOKEN|token|pat|Secret|ser|vice|[A-Za-z0-9_.é\u{130}\u{212a}-]){0,6}"
+        ) {
+            proptest::prop_assert_eq!(name_is_secret(&name), plainly_secret(&name), "{}", name);
+        }
+
+        #[test]
+        fn pieces_are_the_whole_text(text in ".*") {
+            let joined: String = pieces(&text).map(|(piece, _)| piece).collect();
+            proptest::prop_assert_eq!(joined, text);
+        }
     }
 }
