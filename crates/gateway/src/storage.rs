@@ -1,6 +1,6 @@
 //! The store of the user: where it is, and how it is opened.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use toolcrib_config::load::Config;
 use toolcrib_config::surroundings::Surroundings;
@@ -10,14 +10,27 @@ use uuid::Uuid;
 
 use crate::failure::Failure;
 
-/// The file below the data directory that holds the store, unless `store.path` names another.
-const FILE: &str = "toolcrib.db";
+/// The file below the data directory that holds the store, unless `store.path` names another. It has a
+/// directory of its own: the one above is watched for changes of what a person decided, and the store
+/// is written with every call.
+const FILE: &str = "store/toolcrib.db";
+
+/// Where it was before it had one. A store that stands there is used there.
+const FORMER_FILE: &str = "toolcrib.db";
 
 /// The database file of a configuration.
 pub fn path(config: &Config, surroundings: &Surroundings) -> PathBuf {
     let named = config.settings.store.path.as_deref();
     let named = named.and_then(|written| surroundings.resolve(written));
-    named.unwrap_or_else(|| config.places.data.join(FILE))
+    named.unwrap_or_else(|| own(&config.places.data))
+}
+
+fn own(data: &Path) -> PathBuf {
+    let former = data.join(FORMER_FILE);
+    if former.is_file() {
+        return former;
+    }
+    data.join(FILE)
 }
 
 /// Opens the store of a configuration and makes it where it is missing. What processes that died left
@@ -43,5 +56,19 @@ pub async fn open(config: &Config, surroundings: &Surroundings) -> Result<Store,
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::new(Code::AuditUnavailable, error.to_string())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_store_stands_apart_unless_it_stood_elsewhere_before() {
+        let data = tempfile::tempdir().unwrap();
+        assert_eq!(own(data.path()), data.path().join("store/toolcrib.db"));
+        let former = data.path().join("toolcrib.db");
+        std::fs::write(&former, "").unwrap();
+        assert_eq!(own(data.path()), former);
     }
 }

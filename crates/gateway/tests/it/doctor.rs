@@ -43,7 +43,7 @@ fn a_healthy_house_has_nothing_to_do() {
         &[
             "Configuration\n  ✓ files: ~/.config/toolcrib/toolcrib.yaml: 1 server\n",
             "✓ running: no process is running",
-            "✓ database: ~/.local/share/toolcrib/toolcrib.db, ",
+            "✓ database: ~/.local/share/toolcrib/store/toolcrib.db, ",
             "✓ tool lists: ~/.cache/toolcrib holds no list yet",
             "✓ system time: 20",
             "✓ Cursor: ~/.cursor/mcp.json has Toolcrib as toolcrib",

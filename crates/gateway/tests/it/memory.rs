@@ -9,7 +9,7 @@ use uuid::Uuid;
 
 use crate::home::{Home, eventually};
 
-const DATABASE: &str = ".local/share/toolcrib/toolcrib.db";
+const DATABASE: &str = ".local/share/toolcrib/store/toolcrib.db";
 
 /// Works on the store as another process would.
 fn remember<T>(home: &Home, work: impl AsyncFnOnce(&Store) -> T) -> T {
