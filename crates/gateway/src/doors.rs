@@ -20,7 +20,7 @@ use crate::http::jwt::Tokens;
 use crate::http::{self, Door, Mount, Setup};
 use crate::mcp::flat;
 use crate::mcp::gate::Gate;
-use crate::mcp::{Service, Surface, stdio};
+use crate::mcp::{Service, Surface, pipe, stdio};
 
 mod chosen;
 
@@ -81,7 +81,7 @@ impl Doors {
     pub async fn stdio(&self, surfaces: &Surfaces, settings: &Settings) -> std::io::Result<()> {
         let service = self.service(Arc::clone(&surfaces.chosen));
         let caller = Arc::new(Caller::local(&settings.policy));
-        let (input, output) = (tokio::io::stdin(), tokio::io::stdout());
+        let (input, output) = pipe::standard();
         stdio::serve(service, caller, input, output, self.ending.clone()).await
     }
 

@@ -17,6 +17,7 @@ pub mod gateway;
 pub mod listen;
 pub mod meta;
 pub mod outlet;
+pub mod pipe;
 pub mod revision;
 pub mod rounds;
 pub mod service;

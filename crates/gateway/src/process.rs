@@ -113,6 +113,7 @@ pub fn run(loader: Loader, options: Options) -> Result<(), Failure> {
         .result
         .map_err(|refusal| Failure::configuration(refusal.message).because(refusal.diagnostics))?;
     let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(workers())
         .enable_all()
         .build()
         .map_err(|error| no_start(&error))?;
@@ -120,6 +121,13 @@ pub fn run(loader: Loader, options: Options) -> Result<(), Failure> {
     // Whatever still blocks, such as a file system that does not answer, must not hold up the end.
     runtime.shutdown_background();
     outcome
+}
+
+/// How many threads carry requests: half of the processors. The other half is for the store, whose
+/// writer has a thread of its own, and for the servers behind us; each thread more than there is work
+/// for is one more that is woken for nothing.
+fn workers() -> usize {
+    std::thread::available_parallelism().map_or(1, |processors| processors.get().div_ceil(2))
 }
 
 fn no_start(error: &std::io::Error) -> Failure {
