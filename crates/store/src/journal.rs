@@ -140,6 +140,25 @@ impl Execution {
             .await
     }
 
+    /// Whether others may ask for the answer of this execution by its key.
+    pub fn is_keyed(&self) -> bool {
+        self.key.is_some()
+    }
+
+    /// As [`Self::finish`], without waiting for the disk: the record goes with the next commit, at the
+    /// latest a moment later. A crash before that leaves the entry, and the outcome `unknown`.
+    pub fn finish_soon(mut self, ending: Ending) {
+        let unit = self.finish_unit(ending);
+        self.finished = true;
+        let store = self.store.clone();
+        self.store
+            .inner
+            .writer
+            .set_aside(unit, move |unit, result| {
+                store.inner.progress.after_finish(unit, result)
+            });
+    }
+
     /// The ending of an execution that nobody ended.
     fn cut_off(&self) -> Ending {
         let (outcome, key) = if self.delivered {

@@ -1,5 +1,6 @@
 //! The store on SQLite: one file, readable by its owner only, shared by any number of processes.
 
+mod connection;
 mod failure;
 mod file;
 mod link;
@@ -8,12 +9,11 @@ mod presence;
 
 use std::path::{Path, PathBuf};
 
-use sqlx::sqlite::{SqliteConnectOptions, SqliteJournalMode, SqliteSynchronous};
 use toolcrib_core::limits::{STORE_BUSY_TIMEOUT_MS, STORE_WAL_BYTES_MAX};
 
 use crate::StoreError;
 use crate::backend::{Backend, Link, Pending, Presence, Role};
-use link::SqliteLink;
+use link::{SqliteLink, elsewhere};
 
 /// Where the database is and what it may use.
 #[derive(Clone, Debug)]
@@ -48,10 +48,13 @@ impl Sqlite {
     /// Makes the file if it is missing (mode 0600, directory 0700), brings its schema up to date,
     /// and refuses a file of another program or of a newer Toolcrib without touching it.
     pub async fn open(options: SqliteOptions) -> Result<Self, StoreError> {
-        file::prepare(&options.path)?;
-        migration::migrate(&options).await?;
-        let writers = presence::directory(&options.path);
-        Ok(Self { options, writers })
+        elsewhere(move || {
+            file::prepare(&options.path)?;
+            migration::migrate(&options)?;
+            let writers = presence::directory(&options.path);
+            Ok(Self { options, writers })
+        })
+        .await
     }
 
     /// The database file.
@@ -63,7 +66,8 @@ impl Sqlite {
 impl Backend for Sqlite {
     fn connect(&self, role: Role) -> Pending<'_, Box<dyn Link>> {
         Box::pin(async move {
-            let link = SqliteLink::connect(connect_options(&self.options, role), role).await?;
+            let settings = settings(&self.options, role);
+            let link = SqliteLink::connect(self.options.clone(), role, settings).await?;
             Ok(Box::new(link) as Box<dyn Link>)
         })
     }
@@ -80,28 +84,15 @@ impl Backend for Sqlite {
     }
 }
 
-/// The settings that hold for every connection.
-fn base_options(options: &SqliteOptions) -> SqliteConnectOptions {
-    use sqlx::ConnectOptions;
-    SqliteConnectOptions::new()
-        .filename(&options.path)
-        .busy_timeout(std::time::Duration::from_millis(options.busy_timeout_ms))
-        .synchronous(SqliteSynchronous::Full)
-        // Only macOS needs this for a commit to be on the disk; elsewhere it changes nothing.
-        .pragma("fullfsync", "ON")
-        .disable_statement_logging()
-}
-
-fn connect_options(options: &SqliteOptions, role: Role) -> SqliteConnectOptions {
-    let base = base_options(options)
-        .journal_mode(SqliteJournalMode::Wal)
-        .pragma("journal_size_limit", STORE_WAL_BYTES_MAX.to_string());
-    match (role, options.size_bytes_max) {
-        (Role::Reader, _) => base.pragma("query_only", "ON"),
-        (Role::Writer, None) => base,
-        (Role::Writer, Some(bytes)) => base.pragma(
-            "max_page_count",
-            (bytes / migration::PAGE_BYTES).to_string(),
-        ),
-    }
+/// The settings of a connection to the migrated database.
+fn settings(options: &SqliteOptions, role: Role) -> String {
+    let own = match (role, options.size_bytes_max) {
+        (Role::Reader, _) => "PRAGMA query_only = ON;".to_owned(),
+        (Role::Writer, None) => String::new(),
+        (Role::Writer, Some(bytes)) => {
+            let pages = bytes / migration::PAGE_BYTES;
+            format!("PRAGMA max_page_count = {pages};")
+        }
+    };
+    format!("PRAGMA journal_mode = WAL; PRAGMA journal_size_limit = {STORE_WAL_BYTES_MAX}; {own}")
 }

@@ -1,15 +1,20 @@
 //! The one writer of this process, and the commits that its callers share.
 //!
 //! Units of work queue up while a commit is on its way to the disk; the next commit takes all that
-//! wait. One flush to the disk then serves many executions, and nobody is answered before it.
+//! wait. One flush to the disk then serves many executions, and nobody is answered before it. The
+//! writer has a thread of its own, so that a database that works on its caller's thread may block there.
+
+mod aside;
 
 use std::sync::Arc;
 
+use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
 use toolcrib_core::limits::{STORE_BUSY_RETRIES_MAX, STORE_GROUP_MAX, STORE_QUEUE_MAX};
 
 use crate::StoreError;
 use crate::backend::{Backend, Link, Pending, Role, Session};
+use aside::Aside;
 
 /// Work that is done wholly or not at all.
 ///
@@ -65,25 +70,34 @@ where
 
 enum Message {
     Work(Box<dyn Work>),
+    /// Something is set aside.
+    Knock,
     Close(oneshot::Sender<()>),
 }
 
-/// The way to the writing task.
+/// The way to the writing thread.
 pub(crate) struct Writer {
     queue: mpsc::Sender<Message>,
+    aside: Arc<Aside>,
 }
 
 impl Writer {
-    /// Connects and starts the writing task.
+    /// Connects and starts the writing thread.
     pub(crate) async fn start(backend: Arc<dyn Backend>) -> Result<Self, StoreError> {
         let link = backend.connect(Role::Writer).await?;
         let (queue, messages) = mpsc::channel(STORE_QUEUE_MAX);
+        let aside = Arc::new(Aside::default());
         let desk = Desk {
             backend,
             link: Some(link),
+            aside: Arc::clone(&aside),
         };
-        tokio::spawn(desk.serve(messages));
-        Ok(Self { queue })
+        let runtime = Handle::current();
+        std::thread::Builder::new()
+            .name("toolcrib-store".to_owned())
+            .spawn(move || runtime.block_on(desk.serve(messages)))
+            .map_err(|error| StoreError::failed(format!("no thread for the writer: {error}")))?;
+        Ok(Self { queue, aside })
     }
 
     /// Does a unit of work and returns once it is durable; waits for a place in the queue.
@@ -108,7 +122,8 @@ impl Writer {
         A: Send + 'static,
         F: FnOnce(&U, Result<U::Output, StoreError>) -> Result<A, StoreError> + Send + 'static,
     {
-        let (message, answer) = envelope(unit, settle);
+        let (work, answer) = envelope(unit, settle);
+        let message = Message::Work(work);
         self.queue.try_send(message).map_err(|error| match error {
             mpsc::error::TrySendError::Full(_) => StoreError::Overloaded,
             mpsc::error::TrySendError::Closed(_) => StoreError::Closed,
@@ -128,8 +143,25 @@ impl Writer {
         U: Unit,
         F: FnOnce(&U, Result<U::Output, StoreError>) -> Result<(), StoreError> + Send + 'static,
     {
-        let (message, _) = envelope(unit, settle);
-        self.queue.try_send(message).is_ok()
+        let (work, _) = envelope(unit, settle);
+        self.queue.try_send(Message::Work(work)).is_ok()
+    }
+
+    /// Leaves a unit to the next commit, at the latest a moment later; `settle` learns how it went.
+    pub(crate) fn set_aside<U, F>(&self, unit: U, settle: F)
+    where
+        U: Unit,
+        F: FnOnce(&U, Result<U::Output, StoreError>) -> Result<(), StoreError> + Send + 'static,
+    {
+        let (work, _) = envelope(unit, settle);
+        if let Err(work) = self.aside.put(work, &self.queue) {
+            work.answer(Err(StoreError::Closed));
+        }
+    }
+
+    /// Returns once everything that was set aside before is committed, or has failed.
+    pub(crate) async fn settled(&self) {
+        self.aside.settled(&self.queue).await;
     }
 
     /// Ends the task after everything that is queued; later work is refused.
@@ -154,13 +186,16 @@ impl Place<'_> {
         A: Send + 'static,
         F: FnOnce(&U, Result<U::Output, StoreError>) -> Result<A, StoreError> + Send + 'static,
     {
-        let (message, answer) = envelope(unit, settle);
-        self.permit.send(message);
+        let (work, answer) = envelope(unit, settle);
+        self.permit.send(Message::Work(work));
         answer.await.map_err(|_| StoreError::Closed)?
     }
 }
 
-fn envelope<U, A, F>(unit: U, settle: F) -> (Message, oneshot::Receiver<Result<A, StoreError>>)
+fn envelope<U, A, F>(
+    unit: U,
+    settle: F,
+) -> (Box<dyn Work>, oneshot::Receiver<Result<A, StoreError>>)
 where
     U: Unit,
     A: Send + 'static,
@@ -173,14 +208,15 @@ where
         settle,
         reply,
     };
-    (Message::Work(Box::new(work)), answer)
+    (Box::new(work), answer)
 }
 
-/// The writing task's own state.
+/// The writing thread's own state.
 struct Desk {
     backend: Arc<dyn Backend>,
     /// Absent after a failure that left the connection in doubt.
     link: Option<Box<dyn Link>>,
+    aside: Arc<Aside>,
 }
 
 impl Desk {
@@ -188,24 +224,28 @@ impl Desk {
         let mut batch = Vec::with_capacity(STORE_GROUP_MAX);
         let mut closing = None;
         while closing.is_none() && messages.recv_many(&mut batch, STORE_GROUP_MAX).await > 0 {
-            // Those who were answered a moment ago are about to ask for the next thing.
-            tokio::task::yield_now().await;
             while batch.len() < STORE_GROUP_MAX
                 && let Ok(message) = messages.try_recv()
             {
                 batch.push(message);
             }
-            let mut group = Vec::with_capacity(batch.len());
+            // What was set aside is older than what is asked for now.
+            let mut group = self.aside.take();
             for message in batch.drain(..) {
                 match message {
                     Message::Work(_) if closing.is_some() => {}
                     Message::Work(work) => group.push(work),
+                    Message::Knock => {}
                     Message::Close(done) => closing = Some(done),
                 }
             }
             self.work_off(group).await;
+            self.aside.done();
         }
         messages.close();
+        let left = self.aside.close();
+        self.work_off(left).await;
+        self.aside.done();
         if let Some(link) = self.link.take()
             && let Err(error) = link.close().await
         {

@@ -15,7 +15,7 @@ struct Border {
 
 /// What talks to a network, to a runtime or to a database.
 const NETWORK: &[&str] = &[
-    "tokio", "mio", "socket2", "hyper", "reqwest", "axum", "rmcp", "rustls", "sqlx", "redis",
+    "tokio", "mio", "socket2", "hyper", "reqwest", "axum", "rmcp", "rustls", "rusqlite", "redis",
 ];
 
 const BORDERS: &[Border] = &[
@@ -31,7 +31,7 @@ const BORDERS: &[Border] = &[
             "axum",
             "rmcp",
             "rustls",
-            "sqlx",
+            "rusqlite",
             "redis",
             "notify",
             "tempfile",
@@ -47,7 +47,7 @@ const BORDERS: &[Border] = &[
     Border {
         package: "toolcrib-upstream",
         ours: &["toolcrib-core"],
-        never: &["sqlx", "axum", "utoipa-axum"],
+        never: &["rusqlite", "axum", "utoipa-axum"],
     },
     Border {
         package: "toolcrib-store",
@@ -172,8 +172,8 @@ fn only_the_http_door_names_axum() {
 }
 
 #[test]
-fn only_the_store_names_sqlx() {
-    only_below("sqlx", &["crates/store/src"]);
+fn only_the_store_names_rusqlite() {
+    only_below("rusqlite", &["crates/store/src"]);
 }
 
 #[test]

@@ -113,6 +113,7 @@ impl Store {
         filter: &Filter,
         count: usize,
     ) -> Result<Vec<Entry>, StoreError> {
+        self.inner.writer.settled().await;
         let mut args = filter.args();
         args.push(rows_bound(count).into());
         let rows = self
@@ -135,6 +136,7 @@ impl Store {
 
     /// The place up to which the log is written now, to follow it from there.
     pub async fn audit_position(&self) -> Result<Position, StoreError> {
+        self.inner.writer.settled().await;
         let rows = self
             .query("SELECT ordinal, head_seq FROM audit_writer", args![])
             .await?;
@@ -200,6 +202,7 @@ impl Pages {
         let Some((timestamp_ms, writer, seq)) = self.after else {
             return Ok(None);
         };
+        self.store.inner.writer.settled().await;
         let mut args = self.filter.args();
         args.extend(args![
             timestamp_ms,

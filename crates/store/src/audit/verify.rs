@@ -97,6 +97,7 @@ impl std::fmt::Display for Problem {
 impl Store {
     /// Checks every chain against one state of the database, while others go on writing.
     pub async fn audit_verify(&self) -> Result<Verdict, StoreError> {
+        self.inner.writer.settled().await;
         self.inner.readers.snapshot(&Verify).await
     }
 }

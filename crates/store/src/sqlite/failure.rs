@@ -5,24 +5,11 @@ use std::path::Path;
 use crate::StoreError;
 
 /// The store's failure behind an error of the driver.
-pub(super) fn explain(path: &Path, error: &sqlx::Error) -> StoreError {
-    match error {
-        sqlx::Error::Database(database) => {
-            let code = database
-                .code()
-                .and_then(|code| code.parse::<i32>().ok())
-                .unwrap_or(1);
-            from_code(path, code, database.message())
-        }
-        sqlx::Error::Io(error) => StoreError::from_io(path, error),
-        sqlx::Error::WorkerCrashed => StoreError::failed("the connection to the database ended"),
-        other => StoreError::failed(other.to_string()),
+pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> StoreError {
+    match error.sqlite_error() {
+        Some(code) => from_code(path, code.extended_code, &error.to_string()),
+        None => StoreError::failed(error.to_string()),
     }
-}
-
-/// Whether the error only says that no transaction is open.
-pub(super) fn is_no_transaction(error: &sqlx::Error) -> bool {
-    matches!(error, sqlx::Error::Database(e) if e.message().contains("no transaction is active"))
 }
 
 fn from_code(path: &Path, extended: i32, message: &str) -> StoreError {
@@ -66,16 +53,12 @@ mod tests {
     #[test]
     fn errors_of_the_driver_are_explained() {
         let path = Path::new("t.db");
+        let code = |code| rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+        assert_eq!(explain(path, &code(13)), StoreError::Full);
+        assert!(matches!(explain(path, &code(5)), StoreError::Locked { .. }));
         assert!(matches!(
-            explain(path, &sqlx::Error::WorkerCrashed),
+            explain(path, &rusqlite::Error::QueryReturnedNoRows),
             StoreError::Failed { .. }
         ));
-        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
-        assert_eq!(explain(path, &sqlx::Error::Io(full)), StoreError::Full);
-        assert!(matches!(
-            explain(path, &sqlx::Error::RowNotFound),
-            StoreError::Failed { .. }
-        ));
-        assert!(!is_no_transaction(&sqlx::Error::RowNotFound));
     }
 }

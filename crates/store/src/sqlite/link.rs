@@ -1,125 +1,113 @@
-//! One connection to SQLite.
+//! A connection to SQLite as the store has it.
+//!
+//! SQLite works on the thread that asks. The writer has a thread of its own, so there a statement costs
+//! no change of threads; what a reader asks goes to a thread that may block.
 
 use std::path::PathBuf;
 
-use sqlx::sqlite::{SqliteArguments, SqliteConnectOptions, SqliteConnection, SqliteRow};
-use sqlx::{Connection, Row as _, Sqlite, TypeInfo, ValueRef};
-
-use super::failure::{explain, is_no_transaction};
+use super::SqliteOptions;
+use super::connection::Connection;
 use crate::StoreError;
 use crate::backend::{Link, Pending, Role, Row, Session, Value};
 
 pub(super) struct SqliteLink {
-    connection: SqliteConnection,
+    /// Absent while another thread has it, and for good once nobody waited for that thread.
+    connection: Option<Connection>,
     path: PathBuf,
     role: Role,
 }
 
 impl SqliteLink {
+    /// Opens a connection; `settings` are those of its role.
     pub(super) async fn connect(
-        options: SqliteConnectOptions,
+        options: SqliteOptions,
         role: Role,
+        settings: String,
     ) -> Result<Self, StoreError> {
-        let path = options.get_filename().to_owned();
-        let connection = SqliteConnection::connect_with(&options)
-            .await
-            .map_err(|error| explain(&path, &error))?;
+        let open = move || {
+            let connection = Connection::open(&options, role)?;
+            connection.script(&settings)?;
+            Ok(connection)
+        };
+        let connection = elsewhere(open).await?;
         Ok(Self {
-            connection,
-            path,
-            role,
+            path: connection.path().to_owned(),
+            role: connection.role(),
+            connection: Some(connection),
         })
     }
 
-    /// Runs several statements at once, without arguments.
-    pub(super) async fn script(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        sqlx::raw_sql(sql)
-            .execute(&mut self.connection)
-            .await
-            .map_err(|error| explain(&self.path, &error))?;
-        Ok(())
+    fn run<T: Send + 'static>(
+        &mut self,
+        work: impl FnOnce(&Connection) -> Result<T, StoreError> + Send + 'static,
+    ) -> Pending<'_, T> {
+        Box::pin(async move {
+            let connection = self.connection.take().ok_or_else(|| self.lost())?;
+            let (connection, result) = match self.role {
+                Role::Writer => {
+                    let result = work(&connection);
+                    (connection, result)
+                }
+                Role::Reader => {
+                    elsewhere(move || {
+                        let result = work(&connection);
+                        Ok((connection, result))
+                    })
+                    .await?
+                }
+            };
+            self.connection = Some(connection);
+            result
+        })
     }
 
-    async fn command(&mut self, sql: &'static str) -> Result<(), StoreError> {
-        self.execute(sql, Vec::new()).await.map(drop)
+    fn lost(&self) -> StoreError {
+        let path = self.path.display();
+        StoreError::failed(format!("the connection to {path} ended"))
     }
 }
 
-type Query = sqlx::query::Query<'static, Sqlite, SqliteArguments>;
-
-fn bind(sql: &'static str, args: Vec<Value>) -> Query {
-    args.into_iter()
-        .fold(sqlx::query(sql), |query, value| match value {
-            Value::Int(value) => query.bind(value),
-            Value::Text(value) => query.bind(value),
-        })
+/// Does work that may block on a thread that may.
+pub(super) async fn elsewhere<T: Send + 'static>(
+    work: impl FnOnce() -> Result<T, StoreError> + Send + 'static,
+) -> Result<T, StoreError> {
+    match tokio::task::spawn_blocking(work).await {
+        Ok(result) => result,
+        Err(error) if error.is_cancelled() => Err(StoreError::Closed),
+        Err(error) => Err(StoreError::failed(error.to_string())),
+    }
 }
 
 impl Session for SqliteLink {
     fn execute<'a>(&'a mut self, sql: &'static str, args: Vec<Value>) -> Pending<'a, u64> {
-        Box::pin(async move {
-            bind(sql, args)
-                .execute(&mut self.connection)
-                .await
-                .map(|done| done.rows_affected())
-                .map_err(|error| explain(&self.path, &error))
-        })
+        self.run(move |connection| connection.execute(sql, &args))
     }
 
     fn query<'a>(&'a mut self, sql: &'static str, args: Vec<Value>) -> Pending<'a, Vec<Row>> {
-        Box::pin(async move {
-            let rows = bind(sql, args).fetch_all(&mut self.connection).await;
-            rows.and_then(|rows| rows.iter().map(read).collect())
-                .map_err(|error| explain(&self.path, &error))
-        })
+        self.run(move |connection| connection.query(sql, &args))
     }
-}
-
-fn read(row: &SqliteRow) -> Result<Row, sqlx::Error> {
-    (0..row.len())
-        .map(|column| {
-            let raw = row.try_get_raw(column)?;
-            if raw.is_null() {
-                return Ok(Value::Text(None));
-            }
-            match raw.type_info().name() {
-                "INTEGER" => row.try_get(column).map(Value::Int),
-                _ => row.try_get(column).map(Value::Text),
-            }
-        })
-        .collect::<Result<_, _>>()
-        .map(Row)
 }
 
 impl Link for SqliteLink {
     fn begin(&mut self) -> Pending<'_, ()> {
-        Box::pin(self.command(match self.role {
-            Role::Writer => "BEGIN IMMEDIATE",
-            Role::Reader => "BEGIN",
-        }))
+        self.run(Connection::begin)
     }
 
     fn commit(&mut self) -> Pending<'_, ()> {
-        Box::pin(self.command("COMMIT"))
+        self.run(Connection::commit)
     }
 
     fn rollback(&mut self) -> Pending<'_, ()> {
-        Box::pin(async {
-            // SQLite ends the transaction itself when the disk is full or fails.
-            match sqlx::query("ROLLBACK").execute(&mut self.connection).await {
-                Err(error) if !is_no_transaction(&error) => Err(explain(&self.path, &error)),
-                _ => Ok(()),
-            }
-        })
+        self.run(Connection::rollback)
     }
 
-    fn close(self: Box<Self>) -> Pending<'static, ()> {
+    fn close(mut self: Box<Self>) -> Pending<'static, ()> {
         Box::pin(async move {
-            let path = self.path;
-            self.connection
-                .close()
-                .await
-                .map_err(|error| explain(&path, &error))
+            match (self.connection.take(), self.role) {
+                (Some(connection), Role::Writer) => connection.close(),
+                (Some(connection), Role::Reader) => elsewhere(|| connection.close()).await,
+                (None, _) => Ok(()),
+            }
         })
     }
 }

@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use toolcrib_core::limits::STORE_OPEN_RETRIES_MAX;
 
-use super::link::SqliteLink;
-use super::{SqliteOptions, base_options};
+use super::SqliteOptions;
+use super::connection::Connection;
 use crate::StoreError;
-use crate::backend::{Link, Role, Session};
+use crate::backend::Role;
 
 /// The scripts in order; the n-th brings version n-1 to version n. The text is PostgreSQL's too.
 const SCRIPTS: &[&str] = &[
@@ -34,49 +34,49 @@ enum Found {
 }
 
 /// Checks what the file is and applies the scripts it lacks, all in one transaction.
-pub(super) async fn migrate(options: &SqliteOptions) -> Result<(), StoreError> {
+pub(super) fn migrate(options: &SqliteOptions) -> Result<(), StoreError> {
     let mut attempt = 0;
     loop {
-        match try_migrate(options).await {
+        match try_migrate(options) {
             // Switching to the write-ahead log needs the file alone, and SQLite does not wait for that.
             Err(StoreError::Locked { .. }) if attempt < STORE_OPEN_RETRIES_MAX => {
                 attempt += 1;
-                tokio::time::sleep(RETRY_PAUSE).await;
+                std::thread::sleep(RETRY_PAUSE);
             }
             result => return result,
         }
     }
 }
 
-async fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
-    let mut link = SqliteLink::connect(base_options(options), Role::Writer).await?;
+fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
+    let link = Connection::open(options, Role::Writer)?;
     // One state of the file: another process may be migrating it between two questions.
-    link.script("BEGIN").await?;
-    let found = inspect(&mut link, options).await?;
-    link.rollback().await?;
+    link.script("BEGIN")?;
+    let found = inspect(&link, options)?;
+    link.rollback()?;
     if found != Found::Current {
-        link.script("PRAGMA journal_mode = WAL").await?;
-        link.begin().await?;
+        link.script("PRAGMA journal_mode = WAL")?;
+        link.begin()?;
         // Another process may have migrated while this one waited for the lock.
-        if let Found::Older(version) = inspect(&mut link, options).await? {
+        if let Found::Older(version) = inspect(&link, options)? {
             tracing::debug!(from = version, to = SCRIPTS.len(), "migrating the store");
             for script in &SCRIPTS[version..] {
-                link.script(script).await?;
+                link.script(script)?;
             }
-            link.script(STAMP).await?;
+            link.script(STAMP)?;
         }
-        link.commit().await?;
+        link.commit()?;
     }
-    Box::new(link).close().await
+    link.close()
 }
 
 /// Marks the file. Held against [`APPLICATION_ID`] and the number of scripts by a test.
 const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 3;";
 
-async fn inspect(link: &mut SqliteLink, options: &SqliteOptions) -> Result<Found, StoreError> {
-    let application = number(link, "PRAGMA application_id").await?;
-    let version = number(link, "PRAGMA user_version").await?;
-    let tables = number(link, "SELECT COUNT(*) FROM sqlite_master").await?;
+fn inspect(link: &Connection, options: &SqliteOptions) -> Result<Found, StoreError> {
+    let application = number(link, "PRAGMA application_id")?;
+    let version = number(link, "PRAGMA user_version")?;
+    let tables = number(link, "SELECT COUNT(*) FROM sqlite_master")?;
     classify(application, version, tables, options)
 }
 
@@ -101,8 +101,8 @@ fn classify(
     }
 }
 
-async fn number(link: &mut SqliteLink, sql: &'static str) -> Result<i64, StoreError> {
-    let rows = link.query(sql, Vec::new()).await?;
+fn number(link: &Connection, sql: &str) -> Result<i64, StoreError> {
+    let rows = link.query(sql, &[])?;
     rows.first().map_or(Ok(0), |row| row.int(0))
 }
 

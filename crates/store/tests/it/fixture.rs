@@ -2,8 +2,6 @@
 
 use std::path::PathBuf;
 
-use sqlx::Connection;
-use sqlx::sqlite::{SqliteConnectOptions, SqliteConnection};
 use toolcrib_store::audit::query::{Entry as Found, Filter};
 use toolcrib_store::audit::{Decision, Outcome, Record};
 use toolcrib_store::idempotency::KeyFate;
@@ -56,15 +54,16 @@ impl Home {
     }
 
     /// Changes the database behind the store's back.
+    #[expect(
+        clippy::unused_async,
+        reason = "the store's calls beside it are awaited as well"
+    )]
     pub(crate) async fn meddle(&self, sql: impl Into<String>) -> u64 {
-        let options = SqliteConnectOptions::new().filename(self.path());
-        let mut connection = SqliteConnection::connect_with(&options).await.unwrap();
-        let done = sqlx::raw_sql(sqlx::AssertSqlSafe(sql.into()))
-            .execute(&mut connection)
-            .await
-            .unwrap();
-        connection.close().await.unwrap();
-        done.rows_affected()
+        let connection = rusqlite::Connection::open(self.path()).unwrap();
+        connection.execute_batch(&sql.into()).unwrap();
+        let changed = connection.changes();
+        connection.close().unwrap();
+        changed
     }
 }
 

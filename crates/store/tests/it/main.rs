@@ -16,4 +16,5 @@ mod idempotency;
 mod journal;
 mod keeping;
 mod lists;
+mod soon;
 mod sqlite;

@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use sqlx::Connection;
 use toolcrib_store::backend::Backend;
 use toolcrib_store::sqlite::Sqlite;
 use toolcrib_store::{SqliteOptions, Store, StoreError};
@@ -62,17 +61,11 @@ async fn a_store_of_a_newer_version_is_refused_and_left_alone() {
 async fn a_database_of_another_program_is_refused_and_left_alone() {
     let home = Home::new();
     std::fs::create_dir_all(home.path().parent().unwrap()).unwrap();
-    let options = sqlx::sqlite::SqliteConnectOptions::new()
-        .filename(home.path())
-        .create_if_missing(true);
-    let mut other = sqlx::sqlite::SqliteConnection::connect_with(&options)
-        .await
+    let other = rusqlite::Connection::open(home.path()).unwrap();
+    other
+        .execute_batch("CREATE TABLE songs (title TEXT)")
         .unwrap();
-    sqlx::raw_sql("CREATE TABLE songs (title TEXT)")
-        .execute(&mut other)
-        .await
-        .unwrap();
-    other.close().await.unwrap();
+    other.close().unwrap();
     let before = std::fs::read(home.path()).unwrap();
     let error = open_error(&home).await;
     assert!(error.contains("not a Toolcrib store"), "{error}");
@@ -97,12 +90,15 @@ async fn damage(home: &Home, pages: &'static str) -> Vec<u8> {
         run(&store, &format!("r{number}")).await;
     }
     store.close().await;
-    let options = sqlx::sqlite::SqliteConnectOptions::new().filename(home.path());
-    let mut raw = sqlx::sqlite::SqliteConnection::connect_with(&options)
-        .await
-        .unwrap();
-    let pages: Vec<i64> = sqlx::query_scalar(pages).fetch_all(&mut raw).await.unwrap();
-    raw.close().await.unwrap();
+    let raw = rusqlite::Connection::open(home.path()).unwrap();
+    let pages: Vec<i64> = raw
+        .prepare(pages)
+        .unwrap()
+        .query_map([], |row| row.get(0))
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    raw.close().unwrap();
     let mut bytes = std::fs::read(home.path()).unwrap();
     for page in pages {
         let start = (usize::try_from(page).unwrap() - 1) * 4096;
@@ -191,22 +187,16 @@ async fn a_locked_store_says_so_after_a_bounded_wait_and_recovers() {
     run(&store, "r1").await;
     let execution = begin(&store, entry("r2"), None).await;
 
-    let raw = sqlx::sqlite::SqliteConnectOptions::new().filename(home.path());
-    let mut holder = sqlx::sqlite::SqliteConnection::connect_with(&raw)
-        .await
-        .unwrap();
-    sqlx::query("BEGIN IMMEDIATE")
-        .execute(&mut holder)
-        .await
-        .unwrap();
+    let holder = rusqlite::Connection::open(home.path()).unwrap();
+    holder.execute_batch("BEGIN IMMEDIATE").unwrap();
     let error = store.begin_execution(entry("r3"), None).await.unwrap_err();
     assert!(matches!(error, StoreError::Locked { .. }), "{error:?}");
     let late = execution.finish(answered("x")).await;
     assert!(matches!(late, Err(StoreError::Locked { .. })));
     assert_eq!(log(&store).await, ["r1 ok"], "readers go on");
     assert!(store.recover(NOW).await.is_err());
-    sqlx::query("ROLLBACK").execute(&mut holder).await.unwrap();
-    holder.close().await.unwrap();
+    holder.execute_batch("ROLLBACK").unwrap();
+    holder.close().unwrap();
 
     let recovered = store.recover(NOW).await.unwrap();
     assert_eq!((recovered.settled, recovered.unknown), (1, 0));

@@ -296,7 +296,10 @@ impl Engine {
         if let End::Failed(failure) = &end {
             tracing::warn!(%failure, "a call failed");
         }
-        if let Err(error) = execution.finish(ending).await {
+        if !execution.is_keyed() {
+            // Its entry is on the disk already; the caller need not wait for its record as well.
+            execution.finish_soon(ending);
+        } else if let Err(error) = execution.finish(ending).await {
             // The call has been made; its ending is written as soon as the store can be.
             tracing::error!(%error, "the ending of an execution waits to be recorded");
         }
