@@ -12,6 +12,7 @@ mod results;
 mod rules;
 mod search;
 mod store;
+mod upstream;
 
 use anyhow::{Result, bail};
 
@@ -68,6 +69,11 @@ const BENCHES: &[Bench] = &[
         name: "store",
         about: "journal, key and record of executions on disk",
         run: store::run,
+    },
+    Bench {
+        name: "upstream",
+        about: "a call through the program beside the same call without it",
+        run: upstream::run,
     },
 ];
 

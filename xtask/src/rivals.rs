@@ -13,6 +13,7 @@ use std::io::{BufRead, BufReader, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -23,7 +24,7 @@ use crate::{ui, workspace};
 use candidate::{Behind, CANDIDATES, Candidate, Start};
 pub(crate) use candidate::{built, install_own};
 pub(crate) use figures::{Figures, Row, with_table};
-use wire::Client;
+pub(crate) use wire::Client;
 
 /// How often everyone takes a turn.
 const ROUNDS: usize = 3;
@@ -133,8 +134,19 @@ fn notes() -> Behind {
 }
 
 /// The call that is timed: it reads, and its answer is small.
-fn call() -> (&'static str, Value) {
-    ("search_notes", json!({"query": "milk"}))
+const TOOL: &str = "search_notes";
+
+/// Its arguments. No two calls are alike, so that nobody answers from what it heard before.
+fn arguments() -> Value {
+    static CALLS_MADE: AtomicU64 = AtomicU64::new(0);
+    let number = CALLS_MADE.fetch_add(1, Ordering::Relaxed);
+    json!({"query": format!("milk {number}")})
+}
+
+/// The parameters of one more call through a candidate.
+fn params(candidate: &Candidate) -> Value {
+    let (name, arguments) = (candidate.call)("notes", TOOL, &arguments());
+    json!({"name": name, "arguments": arguments})
 }
 
 /// A candidate while it runs; ended with this, and what it started as well.
@@ -205,20 +217,18 @@ impl Drop for Running {
     }
 }
 
-fn take_turn(candidate: &Candidate) -> Result<Turn> {
+fn take_turn(candidate: &'static Candidate) -> Result<Turn> {
     let (running, _) = Running::start(candidate, &[notes()])?;
-    let (tool, arguments) = call();
-    let (name, arguments) = (candidate.call)("notes", tool, &arguments);
-    let params = json!({"name": name, "arguments": arguments});
     let mut client = Client::open(&running.address, PATH)?;
     for _ in 0..20 {
-        run_once(&mut client, &params)?;
+        run_once(&mut client, &params(candidate))?;
     }
     let members = tree::members(running.child.id(), SERVER);
     let memory_kib = tree::memory_kib(&members)?;
     let before = tree::cpu_ms(&members);
     let mut times = Vec::with_capacity(CALLS);
     for _ in 0..CALLS {
+        let params = params(candidate);
         let begun = Instant::now();
         run_once(&mut client, &params)?;
         times.push(micros(begun.elapsed()));
@@ -228,7 +238,7 @@ fn take_turn(candidate: &Candidate) -> Result<Turn> {
         start_ms: running.start_ms,
         latency_us: middle(&times, |time| *time),
         cpu_us,
-        calls_per_second: crowd(&running.address, &params)?,
+        calls_per_second: crowd(&running.address, candidate)?,
         memory_kib,
     })
 }
@@ -243,16 +253,16 @@ fn run_once(client: &mut Client, params: &Value) -> Result<()> {
 }
 
 /// How many calls a second are answered when many call at once.
-fn crowd(address: &str, params: &Value) -> Result<u64> {
+fn crowd(address: &str, candidate: &'static Candidate) -> Result<u64> {
     let begun = Instant::now();
     let clients: Vec<_> = (0..CROWD)
         .map(|_| {
-            let (address, params) = (address.to_owned(), params.clone());
+            let address = address.to_owned();
             std::thread::spawn(move || -> Result<u64> {
                 let mut client = Client::open(&address, PATH)?;
                 let mut done = 0;
                 while begun.elapsed() < CROWD_TIME {
-                    run_once(&mut client, &params)?;
+                    run_once(&mut client, &params(candidate))?;
                     done += 1;
                 }
                 Ok(done)
@@ -279,11 +289,10 @@ fn straight() -> Result<u64> {
         .spawn()?;
     let mut input = child.stdin.take().context("no pipe")?;
     let mut output = BufReader::new(child.stdout.take().context("no pipe")?);
-    let (tool, arguments) = call();
     let mut times = Vec::with_capacity(CALLS);
     for id in 0..CALLS {
         let body = json!({"jsonrpc": "2.0", "id": id, "method": "tools/call",
-                          "params": {"name": tool, "arguments": arguments}});
+                          "params": {"name": TOOL, "arguments": arguments()}});
         let mut line = String::new();
         let begun = Instant::now();
         input.write_all(format!("{body}\n").as_bytes())?;

@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::recorder::Recorder;
 use crate::rivals::{built, install_own, tokens};
 use crate::{process, ui, workspace};
-use stdio::Door;
+pub(super) use stdio::Door;
 
 /// Numbers of servers that the start is timed with.
 const SERVERS: [usize; 3] = [10, 100, 1_000];
@@ -316,6 +316,6 @@ fn real_tools(place: &Path) -> Result<Vec<Value>> {
     Ok(tools)
 }
 
-fn nanoseconds(begun: Instant) -> u64 {
+pub(super) fn nanoseconds(begun: Instant) -> u64 {
     u64::try_from(begun.elapsed().as_nanos()).unwrap_or(u64::MAX)
 }
