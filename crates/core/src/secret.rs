@@ -125,13 +125,13 @@ const TOKEN_CHARS_MIN: usize = 16;
 /// Words are compared whole: `TOKENIZER_PATH` and `monkey` are not secrets, `GITHUB_TOKEN` and
 /// `X-Api-Key` are.
 pub fn name_is_secret(name: &str) -> bool {
-    let mut previous = "";
+    let mut previous = Word::default();
     words(name).any(|word| {
-        let single =
-            SECRET_WORDS.iter().any(|known| is_word(word, known)) || ends_with_word(word, "token");
+        let word = Word::of(word);
+        let single = SECRET_WORDS.iter().any(|known| word.is(known)) || word.ends_with_token;
         let pair = SECRET_PAIRS
             .iter()
-            .any(|(first, second)| is_word(word, second) && is_word(previous, first));
+            .any(|(first, second)| word.is(second) && previous.is(first));
         previous = word;
         single || pair
     })
@@ -249,23 +249,51 @@ fn words(name: &str) -> impl Iterator<Item = &str> {
     })
 }
 
-/// Whether a word is one that is written in small ASCII letters here.
-fn is_word(word: &str, known: &str) -> bool {
-    if word.is_ascii() {
-        return word.eq_ignore_ascii_case(known);
-    }
-    word.chars().flat_map(char::to_lowercase).eq(known.chars())
+/// A word in small letters, as far as it can be one that is known here; on the stack, because every word of
+/// every log line becomes one.
+#[derive(Default)]
+struct Word {
+    letters: [u8; Self::BYTES_MAX],
+    /// How many there are; none for a word that is longer than all that are known.
+    len: usize,
+    ends_with_token: bool,
 }
 
-/// Whether a word ends like one that is written in small ASCII letters here.
-fn ends_with_word(word: &str, known: &str) -> bool {
-    if !word.is_ascii() {
-        return word.to_lowercase().ends_with(known);
+impl Word {
+    const BYTES_MAX: usize = 16;
+    const TOKEN: &str = "token";
+
+    fn of(word: &str) -> Self {
+        if !word.is_ascii() {
+            return Self::of_lowered(&word.to_lowercase());
+        }
+        let mut own = Self::default();
+        if let Some(letters) = own.letters.get_mut(..word.len()) {
+            letters.copy_from_slice(word.as_bytes());
+            letters.make_ascii_lowercase();
+            own.len = word.len();
+        }
+        let end = word.len().checked_sub(Self::TOKEN.len());
+        own.ends_with_token = end
+            .is_some_and(|end| word.as_bytes()[end..].eq_ignore_ascii_case(Self::TOKEN.as_bytes()));
+        own
     }
-    word.len()
-        .checked_sub(known.len())
-        .and_then(|start| word.get(start..))
-        .is_some_and(|end| end.eq_ignore_ascii_case(known))
+
+    fn of_lowered(word: &str) -> Self {
+        let mut own = Self {
+            ends_with_token: word.ends_with(Self::TOKEN),
+            ..Self::default()
+        };
+        if let Some(letters) = own.letters.get_mut(..word.len()) {
+            letters.copy_from_slice(word.as_bytes());
+            own.len = word.len();
+        }
+        own
+    }
+
+    fn is(&self, known: &str) -> bool {
+        self.len == known.len() && self.letters[..self.len] == *known.as_bytes()
+    }
 }
 
 #[cfg(test)]
@@ -308,6 +336,14 @@ mod tests {
             "sort-key",
         ] {
             assert!(!name_is_secret(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn every_known_word_fits_where_words_are_compared() {
+        let pairs = SECRET_PAIRS.iter().flat_map(|(a, b)| [a, b]);
+        for word in SECRET_WORDS.iter().chain(pairs) {
+            assert!(word.len() <= Word::BYTES_MAX, "{word}");
         }
     }
 
