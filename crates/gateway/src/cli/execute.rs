@@ -11,7 +11,7 @@ use toolcrib_core::Code;
 
 use super::Context;
 use super::counter::{doing, local, refused, with_engine};
-use super::watching::Watcher;
+use super::watching::{self, Watcher};
 use crate::engine::Engine;
 use crate::engine::answer::{Answered, Outcome, Reply};
 use crate::engine::ask::{CallOptions, Execution};
@@ -101,6 +101,7 @@ impl Execute {
                 select: self.select.clone(),
                 ..CallOptions::default()
             },
+            meta: watcher.as_ref().map(|_| watching::wanted()),
             client: watcher.map(|watcher| Arc::new(watcher) as _),
             ..Execution::new(self.server.as_str(), self.tool.as_str(), given)
         };

@@ -1,11 +1,13 @@
 //! Progress and log messages of a call, printed as they come.
 
 use futures::future::BoxFuture;
-use serde_json::Value;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use toolcrib_core::rpc::{Fault, METHOD_NOT_FOUND};
 
 use crate::engine::upstream::Client;
+use crate::mcp::fields::raw;
+use crate::mcp::meta::LOG_LEVEL;
 use crate::ui::line::clean;
 use crate::veil::cover;
 
@@ -46,6 +48,12 @@ impl Client for Watcher {
     }
 }
 
+/// What a call carries for its server to tell anything: nobody reports progress without a token, and the
+/// stateless era logs only to who asks for it.
+pub(super) fn wanted() -> Box<RawValue> {
+    raw(&json!({ "progressToken": "stream", LOG_LEVEL: "info" }))
+}
+
 /// What a notification says, where it says something to a person.
 fn line(method: &str, params: &Value) -> Option<String> {
     match method {
@@ -70,8 +78,6 @@ fn line(method: &str, params: &Value) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-
     use super::*;
 
     #[test]

@@ -333,3 +333,28 @@ fn policy_is_explained_check_by_check() {
         assert!(said.err.contains(part), "{}", said.err);
     }
 }
+
+#[test]
+fn what_a_server_tells_meanwhile_is_shown_with_stream() {
+    let home = Home::new();
+    let program = toolcrib_testkit::program("conformance-server");
+    let program = json!(program.display().to_string());
+    home.configure(&format!(
+        "policy: {{mode: relaxed, overrides: [{{idempotencyRequired: false, confirmationRequired: false}}]}}\nservers:\n  fixture: {{command: {program}}}\n"
+    ));
+    let execute = |tool: &str, more: &[&str]| {
+        let mut words = vec!["execute", "fixture", tool, "--args", "{}"];
+        words.extend(more);
+        let said = home.run(&words);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said
+    };
+    let said = execute("test_tool_with_progress", &["--stream"]);
+    let expected = "progress 0/100\nprogress 50/100\nprogress 100/100\n";
+    assert!(said.err.contains(expected), "{}", said.err);
+    assert!(said.out.contains("Progressed."), "{}", said.out);
+    let said = execute("test_tool_with_logging", &["--stream"]);
+    assert!(said.err.contains("info: "), "{}", said.err);
+    let said = execute("test_tool_with_progress", &[]);
+    assert!(!said.err.contains("progress"), "{}", said.err);
+}
