@@ -12,14 +12,17 @@ use anyhow::{Result, bail};
 use crate::args::Args;
 use crate::served::Build;
 use crate::{
-    advisories, conformance, fuzz, licences, load, process, requirements, servers, testing, ui,
-    workspace,
+    advisories, conformance, fuzz, licences, load, prism, process, requirements, schemathesis,
+    servers, testing, ui, workspace,
 };
 
 /// How long CI fuzzes, over all targets.
 const FUZZ_SECONDS: u64 = 60;
 /// How long CI lets the crowd at the door.
 const CROWD_SECONDS: u64 = 10;
+
+/// Requests that CI lets schemathesis make up for each operation.
+const EXAMPLES: u64 = 3;
 
 /// One thing that must hold.
 struct Step {
@@ -101,6 +104,16 @@ const STEPS: &[Step] = &[
         name: "flows",
         about: "the official inspector and clients work through the program",
         run: flows,
+    },
+    Step {
+        name: "prism",
+        about: "requests made from generated examples fit the API descriptions they come from",
+        run: judged,
+    },
+    Step {
+        name: "schemathesis",
+        about: "the REST API answers as its own document says",
+        run: made_up,
     },
     Step {
         name: "load",
@@ -300,6 +313,14 @@ fn real_servers() -> Result<Note> {
 fn flows() -> Result<Note> {
     process::run(optimised().args(["flows", "--optimised"]))?;
     Ok(String::new())
+}
+
+fn judged() -> Result<Note> {
+    prism::check(Build::Ci, false, &[])
+}
+
+fn made_up() -> Result<Note> {
+    schemathesis::check(Build::Ci, EXAMPLES)
 }
 
 fn crowd() -> Result<Note> {

@@ -17,6 +17,7 @@ mod deny;
 mod docs;
 mod fuzz;
 mod leftovers;
+mod letter;
 mod licences;
 mod load;
 mod lockfile;
@@ -25,6 +26,7 @@ mod metadata;
 mod nightly;
 mod package;
 mod peers;
+mod prism;
 mod process;
 mod product;
 mod requirements;
@@ -119,9 +121,15 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "schemathesis",
-        usage: "[--optimised]",
+        usage: "[--examples N] [--optimised]",
         about: "hold the REST API against its own OpenAPI document, with requests that schemathesis makes up",
         run: schemathesis::run,
+    },
+    Command {
+        name: "prism",
+        usage: "[--all] [--only ADAPTER]… [--optimised]",
+        about: "let prism judge, by real API descriptions, the requests made from generated examples",
+        run: prism::run,
     },
     Command {
         name: "servers",

@@ -24,6 +24,16 @@ pub(crate) fn pins(name: &str) -> PathBuf {
     workspace::root().join("testkit/peers").join(name)
 }
 
+/// Whether packages of npm can be installed here.
+pub(crate) fn has_npm() -> bool {
+    process::quietly(Command::new("npm").arg("--version"))
+}
+
+/// Whether packages of `PyPI` can be installed here.
+pub(crate) fn has_python() -> bool {
+    process::quietly(Command::new("python3").args(["-m", "venv", "--help"]))
+}
+
 impl Peers {
     /// Installs a set unless it is there as it is pinned.
     pub(crate) fn install(name: &str) -> Result<Self> {
@@ -115,7 +125,13 @@ mod tests {
 
     #[test]
     fn lock_files_name_no_mirror_and_every_package_is_pinned() {
-        for name in ["clients", "conformance", "servers-few", "servers-more"] {
+        for name in [
+            "clients",
+            "conformance",
+            "prism",
+            "servers-few",
+            "servers-more",
+        ] {
             let read = |file: &str| std::fs::read_to_string(pins(name).join(file)).unwrap();
             assert!(
                 !read("package-lock.json").contains("\"resolved\""),

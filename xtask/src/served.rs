@@ -74,9 +74,14 @@ impl Build {
     }
 }
 
+/// Where the home of this name is.
+pub(crate) fn place(name: &str) -> PathBuf {
+    workspace::scratch().join("served").join(name)
+}
+
 /// Makes a home that holds a configuration and nothing else.
 pub(crate) fn home(name: &str, config: &str) -> Result<PathBuf> {
-    let home = workspace::scratch().join("served").join(name);
+    let home = place(name);
     let _ = fs::remove_dir_all(&home);
     let place = home.join(".config/toolcrib");
     fs::create_dir_all(&place)?;

@@ -221,6 +221,8 @@ fn unknown_properties_pass_where_the_schema_speaks_about_them() {
         json!({"$ref": "#/$defs/d", "$defs": {"d": {"properties": {"x": {}}}}}),
         json!({"properties": {"a": {}}, "if": {"required": ["x"]}, "then": {"properties": {"x": {}}}}),
         json!({"properties": {"a": {}}, "dependentSchemas": {"a": {"properties": {"x": {}}}}}),
+        json!({"properties": {"a": {}}, "required": ["x"]}),
+        json!({"properties": {"a": {}}, "allOf": [{"required": ["x"]}]}),
     ];
     for schema in open {
         assert!(refuses(&schema, &json!({"x": 1})).is_empty(), "{schema}");

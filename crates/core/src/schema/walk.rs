@@ -137,6 +137,18 @@ fn known_properties<'a>(graph: Graph<'a>, applied: &[&'a Value]) -> Option<Vec<&
             known.get_or_insert_with(Vec::new).extend(names);
         }
     }
+    // What a schema requires it knows, whether it describes it or not.
+    let required = applied
+        .iter()
+        .filter_map(|part| part.get("required")?.as_array());
+    let required = required.flatten().filter_map(Value::as_str);
+    if let Some(known) = &mut known {
+        for name in required {
+            if !known.contains(&name) {
+                known.push(name);
+            }
+        }
+    }
     known
 }
 

@@ -26,7 +26,7 @@ impl Desk {
         let limit = wish.limit.or_else(|| usize::try_from(usual).ok());
         let limit = limit.unwrap_or(SEARCH_ALTERNATIVES).min(INTENT_LIMIT_MAX);
         let search = Search {
-            query: searched(&wish),
+            query: searched(&wish, |code| self.serves(code)),
             server: wish.adapter.clone(),
             limit: wish.limit.map(|_| limit + 1),
             explain: true,
@@ -66,6 +66,16 @@ impl Desk {
             }
         };
         Ok(intent::answer(&asked, &told))
+    }
+
+    /// Whether some adapter says that it serves a country.
+    fn serves(&self, country: &str) -> bool {
+        let config = self.config();
+        let mut adapters = config.settings.adapters.values();
+        adapters.any(|adapter| {
+            let mut served = adapter.countries.iter();
+            served.any(|code| code.eq_ignore_ascii_case(country))
+        })
     }
 
     /// Arguments that fit a tool: those that its description gives, else made from its schema.
@@ -151,18 +161,34 @@ pub(super) fn constraints(caller: &Caller, entry: &Entry) -> Constraints {
     }
 }
 
-/// The query, and the kind of use that the context names where it adds something.
-fn searched(wish: &Intent) -> String {
-    let case = wish.context.get("use_case").and_then(Value::as_str);
-    let adds = |case: &&str| {
-        *case != "one-time"
-            && ToolId::parse(wish.query.trim()).is_none()
-            && !wish.query.to_lowercase().contains(*case)
-    };
-    match case.filter(adds) {
-        Some(case) => format!("{} {case}", wish.query),
-        None => wish.query.clone(),
+/// What is searched for: the query, and the kind of use that the context names where it adds
+/// something. A country that adapters say they serve chooses among them, and is no word that a tool
+/// has to have.
+fn searched(wish: &Intent, serves: impl Fn(&str) -> bool) -> String {
+    if ToolId::parse(wish.query.trim()).is_some() {
+        return wish.query.clone();
     }
+    let query = without_country(&wish.query, serves).unwrap_or_else(|| wish.query.clone());
+    let case = wish.context.get("use_case").and_then(Value::as_str);
+    let adds = |case: &&str| *case != "one-time" && !query.to_lowercase().contains(*case);
+    match case.filter(adds) {
+        Some(case) => format!("{query} {case}"),
+        None => query,
+    }
+}
+
+/// A query without the country that it names, where that is served and something is left.
+fn without_country(query: &str, serves: impl Fn(&str) -> bool) -> Option<String> {
+    let (start, end, _) = money::country_in(query).filter(|(.., code)| serves(code))?;
+    let before = query[..start].trim_end();
+    let before = before
+        .strip_suffix("in")
+        .filter(|rest| rest.is_empty() || rest.ends_with(' '))
+        .unwrap_or(before);
+    let left = format!("{} {}", before.trim_end(), query[end..].trim_start());
+    let left = left.trim();
+    left.contains(char::is_alphanumeric)
+        .then(|| left.to_owned())
 }
 
 /// The country that a wish is about.
@@ -203,7 +229,26 @@ mod tests {
                 context,
                 ..Intent::default()
             };
-            assert_eq!(searched(&wish), expect);
+            assert_eq!(searched(&wish, |_| false), expect);
+        }
+    }
+
+    #[test]
+    fn a_country_that_adapters_serve_is_no_word_to_be_found() {
+        for (query, expect) in [
+            ("charge a card in Nigeria", "charge a card"),
+            ("in Nigeria charge a card", "charge a card"),
+            ("charge within Nigeria", "charge within"),
+            ("paystack:charge-nigeria", "paystack:charge-nigeria"),
+            ("charge Nigeria cards", "charge cards"),
+            ("charge a card in France", "charge a card in France"),
+            ("Nigeria", "Nigeria"),
+        ] {
+            let wish = Intent {
+                query: query.into(),
+                ..Intent::default()
+            };
+            assert_eq!(searched(&wish, |code| code == "NG"), expect);
         }
     }
 }

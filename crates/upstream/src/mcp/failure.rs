@@ -27,6 +27,9 @@ pub enum Failure {
     /// The connection broke after the request was sent.
     #[error("the connection broke: {0}")]
     Broken(String),
+    /// The arguments cannot be made into a request.
+    #[error("the arguments cannot be sent: {0}")]
+    Arguments(String),
     /// It did not answer in time.
     #[error("it did not answer within {} ms", .0.as_millis())]
     TimedOut(Duration),
@@ -92,6 +95,7 @@ impl Failure {
             self,
             Failure::NotStarted(_)
                 | Failure::Unreachable(_)
+                | Failure::Arguments(_)
                 | Failure::Unauthorised(_)
                 | Failure::SessionLost
                 | Failure::Overloaded

@@ -62,6 +62,7 @@ impl From<Failure> for crate::mcp::Failure {
             Failure::Broken(why) => Self::Broken(why),
             Failure::Elsewhere(_) => Self::Broken(failure.to_string()),
             Failure::Unreachable(why) => Self::Unreachable(why),
+            Failure::Arguments(why) => Self::Arguments(why),
             Failure::Token(_) => Self::Unauthorised(failure.to_string()),
             other => Self::Unreachable(other.to_string()),
         }

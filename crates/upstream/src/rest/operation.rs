@@ -245,15 +245,24 @@ impl Operation {
     pub fn example(&self) -> Option<Value> {
         let mut schema = (*self.tool.input_schema).clone();
         if let Value::Object(fields) = &mut schema {
-            let whole = Value::Array(vec![Value::Object(self.given.clone())]);
+            // What a description shows of a file is the file, not its base64.
+            let is_bytes = |argument: &str| {
+                let part = fields.get("properties").and_then(|all| all.get(argument));
+                part.is_some_and(|part| part["contentEncoding"] == "base64")
+            };
+            let given = self.given.iter().filter(|(name, _)| !is_bytes(name));
+            let given: Map<String, Value> = given
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect();
+            let whole = Value::Array(vec![Value::Object(given.clone())]);
             if let Some(Value::Object(properties)) = fields.get_mut("properties") {
-                for (argument, value) in &self.given {
+                for (argument, value) in &given {
                     if let Some(Value::Object(part)) = properties.get_mut(argument) {
                         part.insert("examples".to_owned(), Value::Array(vec![value.clone()]));
                     }
                 }
             }
-            if !self.given.is_empty() {
+            if !given.is_empty() {
                 fields.insert("examples".to_owned(), whole);
             }
         }

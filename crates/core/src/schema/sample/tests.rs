@@ -230,3 +230,16 @@ fn a_pattern_is_repeated_to_the_length_that_is_asked_for() {
     let key = json!({"type": "string", "pattern": "^k-[a-c]+$", "minLength": 30, "maxLength": 30});
     check(one(key), json!({"x": format!("k-{}", "a".repeat(28))}));
 }
+
+#[test]
+fn bytes_are_given_in_base64_whatever_is_shown_of_them() {
+    let bytes = json!({"type": "string", "contentEncoding": "base64", "examples": ["a file"]});
+    check(one(bytes), json!({"x": "dGV4dA=="}));
+}
+
+#[test]
+fn what_is_required_and_not_described_is_filled() {
+    let schema =
+        json!({"type": "object", "properties": {"login": {"type": "string"}}, "required": ["id"]});
+    check(one(schema), json!({"x": {"id": "id"}}));
+}

@@ -69,7 +69,12 @@ const BOOSTS: [u32; 7] = [0, 1, 2, 4, 8, 16, 32];
 pub(super) fn text(outline: &Outline<'_>, name: &str) -> String {
     let least = super::bound(outline, "minLength").unwrap_or_default();
     let most = super::bound(outline, "maxLength").unwrap_or(SAMPLE_TEXT_CHARS_MAX);
-    let format = outline.text("format");
+    let encoded = outline.text("contentEncoding") == Some("base64");
+    let format = if encoded {
+        Some("byte")
+    } else {
+        outline.text("format")
+    };
     let known = |wanted: &str| FORMATS.iter().find(|(f, _)| *f == wanted).map(|(_, t)| *t);
     let plain = format
         .and_then(known)

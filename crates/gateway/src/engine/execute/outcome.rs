@@ -102,6 +102,7 @@ impl End {
                 says_error(result).then_some(Code::ToolExecutionError)
             }
             Self::Failed(Failure::Overloaded) => Some(Code::Overloaded),
+            Self::Failed(Failure::Arguments(_)) => Some(Code::ToolValidationError),
             Self::Said(Said::Fault(_)) | Self::Failed(_) => Some(Code::ToolExecutionError),
             Self::Cancelled => Some(Code::Cancelled),
             Self::TimedOut => Some(Code::ToolExecutionTimeout),
@@ -174,6 +175,13 @@ fn failed(failure: &Failure) -> Box<Error> {
         Failure::NotStarted(_) => "its server could not be started",
         Failure::Exited { .. } => "its server's process ended",
         Failure::Unreachable(_) => "its server cannot be reached",
+        Failure::Arguments(why) => {
+            return Error::new(
+                Code::ToolValidationError,
+                format!("The arguments cannot be sent: {}.", cover(why)),
+            )
+            .suggest("Correct the arguments; the call had no effect");
+        }
         Failure::Broken(_) => "the connection to its server broke before an answer came",
         Failure::Status { status, .. } => {
             return Error::new(
@@ -234,6 +242,11 @@ mod tests {
                 End::Failed(Failure::Overloaded),
                 Some(KeyFate::Forget),
                 Some(Code::Overloaded),
+            ),
+            (
+                End::Failed(Failure::Arguments("`file` must be a text in base64".into())),
+                Some(KeyFate::Forget),
+                Some(Code::ToolValidationError),
             ),
             (
                 End::Failed(Failure::Broken("reset".into())),
@@ -306,6 +319,13 @@ mod tests {
             assert!(!error.message.contains("ssh"), "{error}");
             assert!(!error.message.contains("ghp_"), "{error}");
         }
+        let wrong = failed(&Failure::Arguments(
+            "`file` must be a text in base64".into(),
+        ));
+        assert_eq!(
+            wrong.message,
+            "The arguments cannot be sent: `file` must be a text in base64."
+        );
         let fault = Fault::new(-32603, "bad token ghp_0123456789abcdefghij\u{7}".to_owned());
         assert_eq!(
             refused(&fault).message,

@@ -338,3 +338,16 @@ fn ids_do_not_change_when_the_file_is_turned_over() {
     };
     assert_eq!(ids(paths), ids(Value::Object(turned.into_iter().collect())));
 }
+
+#[test]
+fn an_example_gives_a_file_in_base64_though_the_description_shows_it_as_it_is() {
+    let api = load(
+        &json!({"openapi": "3.0.0", "paths": {"/files": {"post": {"requestBody": {"content": {"multipart/form-data": {
+            "schema": {"type": "object", "required": ["file", "name"], "properties": {
+                "file": {"type": "string", "format": "binary", "example": "the text"},
+                "name": {"type": "string", "example": "a.txt"}}},
+            "example": {"file": "the text", "name": "a.txt"}}}}}}}}),
+    );
+    let example = api.operations[0].example().unwrap();
+    assert_eq!(example, json!({"file": "dGV4dA==", "name": "a.txt"}));
+}
