@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 use crate::agent::{Agent, said};
 use crate::attempts::{fortress, traps};
 use crate::home::{Home, eventually};
-use crate::stage::{effects, execute, reader, records, staged, tool};
+use crate::stage::{effects, execute, offer, reader, records, staged, tool};
 use crate::web::Web;
 
 /// A way in.
@@ -23,9 +23,15 @@ enum Door {
     Flat(Agent),
     /// The five tools of the profile `gateway`.
     Gateway(Agent),
+    /// A tool by its id, over REST.
+    Rest(Box<Web>),
+    /// A tool by its path, over REST.
+    Path(Box<Web>),
 }
 
-const DOORS: [&str; 6] = ["command", "lazy", "http", "full", "flat", "gateway"];
+const DOORS: [&str; 8] = [
+    "command", "lazy", "http", "full", "flat", "gateway", "rest", "path",
+];
 
 impl Door {
     fn open(home: &Home, name: &str) -> Self {
@@ -35,8 +41,17 @@ impl Door {
             "http" => Self::Http(Box::new(Web::start(home))),
             "full" => Self::Full(Agent::start(home, name)),
             "gateway" => Self::Gateway(Agent::profile(home, name)),
+            "rest" => Self::Rest(Box::new(Web::start(home))),
+            "path" => Self::Path(Box::new(Web::start(home))),
             _ => Self::Flat(Agent::start(home, name)),
         }
+    }
+
+    /// Whether these options can be said here: a path takes a key and a confirmation, as headers.
+    fn takes(&self, options: &Value) -> bool {
+        let mut names = options.as_object().unwrap().keys();
+        !matches!(self, Self::Path(_))
+            || names.all(|name| ["idempotency_key", "confirmed"].contains(&name.as_str()))
     }
 
     /// Asks for a tool of `stage` with arguments as they are written, and gives the whole answer.
@@ -47,11 +62,13 @@ impl Door {
                 r#"{{"name":"execute_tool","arguments":{{"server":"stage","tool":{tool},"arguments":{arguments},"options":{options}}}}}"#
             )
         };
-        let executed = |tool: &str| {
+        let wish = |tool: &str| {
             let id = Value::from(format!("stage:{tool}"));
-            format!(
-                r#"{{"name":"gateway.execute","arguments":{{"tool_id":{id},"params":{arguments},"options":{options}}}}}"#
-            )
+            format!(r#"{{"tool_id":{id},"params":{arguments},"options":{options}}}"#)
+        };
+        let executed = |tool: &str| {
+            let wish = wish(tool);
+            format!(r#"{{"name":"gateway.execute","arguments":{wish}}}"#)
         };
         let named = |name: String| {
             let name = Value::from(name);
@@ -72,8 +89,29 @@ impl Door {
                 said(&agent.request("tools/call", &named(format!("stage__{tool}"))))
             }
             Self::Flat(agent) => said(&agent.request("tools/call", &named(tool.to_owned()))),
+            Self::Rest(web) => web.tell_text("/api/v1/execute", &[], wish(tool)).json(),
+            Self::Path(web) => {
+                let path = format!("/api/adapters/stage/tools/{}", escaped(tool));
+                let key = options["idempotency_key"].as_str();
+                let mut headers: Vec<(&str, &str)> = Vec::new();
+                headers.extend(key.map(|key| ("idempotency-key", key)));
+                if options["confirmed"] == true {
+                    headers.push(("x-confirmed", "true"));
+                }
+                web.tell_text(&path, &headers, arguments.to_owned()).json()
+            }
         }
     }
+}
+
+/// A name as one part of a path.
+fn escaped(name: &str) -> String {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || *byte == b'_';
+    let parts = name.as_bytes().iter().map(|byte| match byte {
+        byte if plain(byte) => char::from(*byte).to_string(),
+        byte => format!("%{byte:02X}"),
+    });
+    parts.collect()
 }
 
 /// Options as the command line has them.
@@ -160,10 +198,14 @@ fn attempts() -> Vec<Attempt> {
 fn what_must_not_be_is_refused_alike_through_every_door() {
     let home = fortress();
     assert_eq!(home.run(&["tools", "stage"]).code, Some(0));
-    let attempts = attempts();
+    let all = attempts();
     let mut seen = 0;
     for name in DOORS {
         let mut door = Door::open(&home, name);
+        let attempts: Vec<_> = all
+            .iter()
+            .filter(|(_, _, options, _)| door.takes(options))
+            .collect();
         for (tool, arguments, options, _) in &attempts {
             let answer = door.ask(&home, tool, arguments, options);
             let failed = answer["success"] == false || answer.get("error").is_some();
@@ -202,8 +244,8 @@ fn options_mean_the_same_through_every_door() {
     for name in DOORS {
         let mut door = Door::open(&home, name);
         let arguments = json!({ "key": name }).to_string();
-        // A key belongs to its caller, and all but HTTP have the same one.
-        for (options, code) in [
+        // A key belongs to its caller, and most doors have the same one.
+        let asked = [
             (json!({}), Some("CONFIRMATION_REQUIRED")),
             (json!({"confirmed": true}), Some("IDEMPOTENCY_REQUIRED")),
             (
@@ -216,7 +258,13 @@ fn options_mean_the_same_through_every_door() {
             ),
             (json!({"idempotency_key": name, "confirmed": true}), None),
             (json!({"idempotency_key": name, "confirmed": true}), None),
-        ] {
+        ];
+        let asked: Vec<_> = asked
+            .into_iter()
+            .filter(|(options, _)| door.takes(options))
+            .collect();
+        let fine = asked.iter().filter(|(_, code)| code.is_none()).count();
+        for (options, code) in asked {
             door.ask(&home, "effect", &arguments, &options);
             let records = records(&home);
             seen += 1;
@@ -224,11 +272,12 @@ fn options_mean_the_same_through_every_door() {
             let code = code.map_or(Value::Null, Value::from);
             assert_eq!(records[seen - 1]["error_code"], code, "{name} {options}");
         }
-        let outcomes: Vec<_> = records(&home)[seen - 3..]
+        let outcomes: Vec<_> = records(&home)[seen - fine..]
             .iter()
             .map(|record| record["outcome"].clone())
             .collect();
-        assert_eq!(outcomes, ["dry_run", "ok", "replayed"], "{name}");
+        let expected = &["dry_run", "ok", "replayed"][3 - fine..];
+        assert_eq!(outcomes, expected, "{name}");
     }
     let expected: Vec<String> = DOORS.iter().map(|name| format!("\"{name}\"")).collect();
     assert_eq!(effects(&home), expected, "each door once");
@@ -386,4 +435,37 @@ fn what_an_agent_runs_after_a_search_comes_up_until_it_is_forgotten() {
     let said = home.run(&["search", "--forget"]);
     assert!(said.out.contains("nothing was learned"), "{}", said.out);
     assert_eq!(home.run(&["search"]).code, Some(1), "there must be a wish");
+}
+
+#[test]
+fn a_server_that_comes_back_is_asked_for_its_tools_again() {
+    let none = json!({});
+    let tools = |name: &str| json!([reader("die", &none), reader(name, &none)]);
+    let home = staged(&tools("echo"), "", "policy: {approval: off}\n");
+    let mut agent = Agent::start(&home, "lazy");
+    let mut call = |name: &str, arguments: Value| {
+        let params = json!({ "name": name, "arguments": arguments }).to_string();
+        said(&agent.request("tools/call", &params))
+    };
+    let run = |tool: &str| json!({ "server": "stage", "tool": tool, "arguments": {} });
+    let listed = json!({ "server": "stage" });
+    assert!(
+        call("list_tools", listed.clone())
+            .to_string()
+            .contains("Does echo")
+    );
+    // The list is fresh for an hour: only a new connection can bring another one.
+    offer(&home, &tools("effect"));
+    assert_eq!(call("execute_tool", run("echo"))["success"], true);
+    assert!(
+        call("list_tools", listed.clone())
+            .to_string()
+            .contains("Does echo")
+    );
+    assert_eq!(call("execute_tool", run("die"))["success"], false);
+    eventually("the list of the new connection", || {
+        call("execute_tool", run("effect"));
+        let now = call("list_tools", listed.clone()).to_string();
+        (now.contains("Does effect") && !now.contains("Does echo")).then_some(())
+    });
 }

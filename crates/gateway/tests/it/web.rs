@@ -92,11 +92,16 @@ impl Web {
 
     /// Posts JSON to a path with further headers.
     pub(crate) fn tell(&self, path: &str, headers: &[(&str, &str)], body: &Value) -> Came {
+        self.tell_text(path, headers, body.to_string())
+    }
+
+    /// Posts JSON as it is written to a path with further headers.
+    pub(crate) fn tell_text(&self, path: &str, headers: &[(&str, &str)], body: String) -> Came {
         let mut request = self
             .client
             .post(format!("{}{path}", self.origin))
             .header("content-type", "application/json")
-            .body(body.to_string());
+            .body(body);
         for (name, value) in headers {
             request = request.header(*name, *value);
         }
