@@ -8,6 +8,7 @@ mod adapters;
 mod execute;
 mod facts;
 mod intent;
+pub mod keeper;
 mod reference;
 pub mod registry;
 mod tools;

@@ -18,7 +18,7 @@ use toolcrib_core::{Code, limits};
 use crate::capability::files::PENDING;
 use crate::capability::review;
 use crate::control::{Counts, Place, Status};
-use crate::desk::{Desk, registry};
+use crate::desk::keeper::Keeper;
 use crate::doors::{Doors, Surfaces};
 use crate::engine::connections::Users;
 use crate::engine::{Engine, open_here};
@@ -171,6 +171,7 @@ async fn serve(
         move || live.current().config.settings.watch.0,
         ending.clone(),
     ));
+    let looks = queue.looks();
     tasks.spawn(queue.run(ending.clone()));
     tasks.spawn(follow(
         Arc::clone(&process.live),
@@ -179,7 +180,18 @@ async fn serve(
         ending.clone(),
     ));
     let socket = open_control(&options.control, &process, &tasks, &ending);
-    let closed = open_doors(&process, options.stdio, options.listen, &tasks, &ending).await?;
+    let surfaces = Surfaces::of(&process.engine)?;
+    if let Some(desk) = &surfaces.desk {
+        let keeper = Keeper {
+            desk: Arc::clone(desk),
+            surroundings: process.surroundings.clone(),
+            live: Arc::clone(&process.live),
+            applied: process.applied.clone(),
+        };
+        tasks.spawn(keeper.run(looks, ending.clone()));
+    }
+    let (stdio, listen) = (options.stdio, options.listen);
+    let closed = open_doors(&process, surfaces, stdio, listen, &tasks, &ending).await?;
     announce(&process, socket);
     let reason = until_asked(&mut signals, &requests, closed).await;
     tracing::info!(reason, "ending");
@@ -273,6 +285,7 @@ fn open_control(
 /// Opens the door that was asked for; on standard streams, says when the client has gone.
 async fn open_doors(
     process: &Arc<Process>,
+    surfaces: Surfaces,
     stdio: bool,
     listen: Option<String>,
     tasks: &TaskTracker,
@@ -280,21 +293,12 @@ async fn open_doors(
 ) -> Result<Option<oneshot::Receiver<()>>, Failure> {
     let config = process.engine.config();
     let mut settings = config.settings.clone();
-    let surfaces = Surfaces::of(&process.engine)?;
     let doors = Doors {
         clock: process.engine.clock().clone(),
         ending: ending.clone(),
         gate: Arc::default(),
         reload: Some(reloading(process)),
     };
-    if let Some(desk) = &surfaces.desk {
-        let place = &config.settings.registry.operations_path;
-        let path = process.surroundings.resolve(place);
-        let writes = config.settings.registry.write_operations;
-        if let Some(path) = path.filter(|path| writes || path.exists()) {
-            tasks.spawn(keep_registry(Arc::clone(desk), path, writes));
-        }
-    }
     if !stdio {
         settings.http.listen = listen.unwrap_or(settings.http.listen);
         let base = config.path.as_deref().and_then(std::path::Path::parent);
@@ -352,34 +356,6 @@ fn reloading(process: &Arc<Process>) -> Reload {
             serde_json::to_value(&*report).ok()
         })
     })
-}
-
-/// Writes the registry of operations where that is wanted, and holds a file that is there against the
-/// catalog: while it does not fit, intent is switched off.
-async fn keep_registry(desk: Arc<Desk>, path: PathBuf, writes: bool) {
-    let caller = Caller::local(&desk.config().settings.policy);
-    let shown = path.display().to_string();
-    if writes {
-        let made = desk.registry(&caller).await;
-        match registry::write(&path, &made.text()) {
-            Ok(()) => tracing::info!(
-                path = shown,
-                operations = made.operation_count,
-                "registry written"
-            ),
-            Err(error) => tracing::warn!(path = shown, %error, "the registry cannot be written"),
-        }
-        return;
-    }
-    let found = desk.verify(&caller, &path).await;
-    for drift in &found {
-        tracing::warn!(path = shown, %drift, "the registry of operations does not fit the catalog");
-    }
-    if found.is_empty() {
-        tracing::info!(path = shown, "the registry of operations fits the catalog");
-    } else {
-        tracing::warn!("gateway.intent is switched off until the registry fits");
-    }
 }
 
 /// Says how many tools full mode exposes to whoever started the process.

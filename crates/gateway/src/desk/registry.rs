@@ -114,6 +114,16 @@ impl Desk {
         found
     }
 
+    /// Whether intent is switched off.
+    pub fn is_degraded(&self) -> bool {
+        self.drift.load().is_some()
+    }
+
+    /// Takes the file for one that fits: it was written from the catalog just now.
+    pub fn trust_registry(&self) {
+        self.drift.store(None);
+    }
+
     /// Refuses what relies on a registry that does not fit.
     pub(super) fn require_registry(&self) -> Result<()> {
         match self.drift.load_full() {

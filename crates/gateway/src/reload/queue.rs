@@ -82,6 +82,7 @@ pub struct Queue<L: Load> {
     receiver: mpsc::Receiver<Request>,
     requests: Requests,
     files: watch::Sender<Vec<PathBuf>>,
+    looks: watch::Sender<u64>,
 }
 
 /// A queue for the configuration in place, and where to ask it. `files` are those that decided the
@@ -102,6 +103,7 @@ pub fn queue<L: Load>(
         receiver,
         requests: requests.clone(),
         files: watch::Sender::new(files),
+        looks: watch::Sender::new(0),
     };
     (requests, queue)
 }
@@ -110,6 +112,12 @@ impl<L: Load> Queue<L> {
     /// The files that decide, as they are known from the last load.
     pub fn files(&self) -> watch::Receiver<Vec<PathBuf>> {
         self.files.subscribe()
+    }
+
+    /// Changes whenever somebody asked for a reload that was not refused, whether or not it changed the
+    /// configuration: files that it names may have changed all the same.
+    pub fn looks(&self) -> watch::Receiver<u64> {
+        self.looks.subscribe()
     }
 
     /// Answers requests until the token is cancelled.
@@ -127,6 +135,10 @@ impl<L: Load> Queue<L> {
             let report = Arc::new(self.reload(waiting[0].cause).await);
             report.log();
             self.requests.remember(&report);
+            let is_idle = report.cause == Cause::Recheck && report.outcome == Outcome::Unchanged;
+            if !is_idle && !matches!(report.outcome, Outcome::Refused { .. }) {
+                self.looks.send_modify(|count| *count += 1);
+            }
             for request in waiting.drain(..) {
                 if let Some(answer) = request.answer {
                     let _ = answer.send(Arc::clone(&report));

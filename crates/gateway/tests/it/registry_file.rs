@@ -130,3 +130,62 @@ fn the_file_is_written_at_start_only_where_that_is_wanted() {
         serde_json::from_str(&std::fs::read_to_string(keen.home.path(path)).unwrap()).unwrap();
     assert_eq!(file["operation_count"], 7);
 }
+
+#[test]
+fn a_file_is_held_against_the_catalog_again_with_every_reload() {
+    let payments = Payments::open(&[], "profile: gateway\n");
+    let write = || {
+        let command = payments.command(&["registry-file", "write"]).output();
+        assert!(command.unwrap().status.success());
+    };
+    let path = payments
+        .home
+        .path("work/discovery/registry/operations.json");
+    write();
+    let good = std::fs::read_to_string(&path).unwrap();
+    let log = payments.home.path("log");
+    let mut command = payments.command(&["serve", "--stdio"]);
+    command.stderr(std::fs::File::create(&log).unwrap());
+    let mut client = Client::heard_elsewhere(command);
+    client.hello_as("t", &json!({}));
+    let logged = |line: &str, times: usize| {
+        crate::home::eventually(line, || {
+            let log = std::fs::read_to_string(&log).unwrap();
+            (log.matches(line).count() >= times).then_some(())
+        });
+    };
+    let fits = "the registry of operations fits the catalog";
+    let off = "gateway.intent is switched off until the registry fits";
+    let reload = || {
+        let said = payments.command(&["config", "reload"]).output().unwrap();
+        assert!(said.status.success(), "{said:?}");
+    };
+    let wish = json!({"query": "paystack:charge-authorization"});
+    logged(fits, 1);
+    assert!(ask(&mut client, "gateway.intent", wish.clone())["recommended"].is_object());
+
+    std::fs::write(
+        &path,
+        good.replace("\"risk_level\": \"high\"", "\"risk_level\": \"low\""),
+    )
+    .unwrap();
+    reload();
+    logged(off, 1);
+    let refused = ask(&mut client, "gateway.intent", wish.clone());
+    assert_eq!(refused["error"]["code"], "TOOL_DISABLED", "{refused}");
+    assert_eq!(client.names().len(), 5);
+
+    std::fs::write(&path, &good).unwrap();
+    reload();
+    logged(fits, 2);
+    assert!(ask(&mut client, "gateway.intent", wish.clone())["recommended"].is_object());
+
+    std::fs::write(&path, "{").unwrap();
+    reload();
+    logged(off, 2);
+    std::fs::remove_file(&path).unwrap();
+    reload();
+    logged(fits, 3);
+    assert!(ask(&mut client, "gateway.intent", wish)["recommended"].is_object());
+    client.end();
+}
