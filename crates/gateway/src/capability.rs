@@ -1,10 +1,13 @@
 //! Capabilities of servers: manifests, files, and how both come to be approved.
 
 pub mod assessment;
+pub mod export;
 pub mod files;
 pub mod loading;
 pub mod market;
 pub mod promotion;
+pub mod question;
+pub mod request;
 pub mod review;
 pub mod trial;
 

@@ -1,5 +1,7 @@
 //! The schemas of what the REST API takes and gives.
 
+mod review;
+
 use serde_json::{Value, json};
 
 use super::Operation;
@@ -21,6 +23,8 @@ pub(super) fn request(operation: Operation) -> Value {
         Operation::Intent => named("IntentRequest"),
         Operation::Execute => named("ExecuteRequest"),
         Operation::Settle => named("Verdict"),
+        Operation::Introspect => named("IntrospectRequest"),
+        Operation::Export => named("ExportRequest"),
         _ => json!({"type": "object", "description": "The parameters of the tool"}),
     }
 }
@@ -36,7 +40,10 @@ pub(super) fn answer(operation: Operation) -> (&'static str, Value) {
         Operation::Tool => named("ToolDetails"),
         Operation::Search => named("SearchAnswer"),
         Operation::Intent => named("IntentAnswer"),
-        Operation::Approvals | Operation::Settle => named("ApprovalList"),
+        Operation::Approvals | Operation::ShowApproval | Operation::Settle => named("ApprovalList"),
+        Operation::Introspect => named("Introspected"),
+        Operation::Register => named("Registered"),
+        Operation::Export => named("Exported"),
         Operation::Audit => named("AuditList"),
         Operation::Stats => named("Stats"),
         Operation::Configuration => named("Configuration"),
@@ -56,7 +63,7 @@ pub(super) fn all() -> Value {
     let risk = json!({"type": "string", "enum": ["low", "medium", "high", "destructive"]});
     let share = json!({"type": "number", "minimum": 0, "maximum": 1});
     let codes: Vec<&str> = Code::ALL.iter().map(|code| code.as_str()).collect();
-    json!({
+    let mut all = json!({
         "Problem": {
             "type": "object",
             "required": ["type", "title", "status", "detail"],
@@ -320,24 +327,6 @@ pub(super) fn all() -> Value {
             "additionalProperties": false,
             "properties": {"verdict": {"enum": ["approve", "reject"]}},
         },
-        "ApprovalList": {
-            "type": "object",
-            "required": ["approvals"],
-            "properties": {"approvals": {"type": "array", "items": {
-                "type": "object",
-                "required": ["id", "kind", "server", "state", "created_ms"],
-                "properties": {
-                    "id": text,
-                    "kind": {"enum": ["tool", "server", "confirmation"]},
-                    "server": text,
-                    "tool": text,
-                    "caller": text,
-                    "state": text,
-                    "created_ms": {"type": "integer"},
-                    "expires_ms": {"type": "integer"},
-                },
-            }}},
-        },
         "AuditList": {
             "type": "object",
             "required": ["records"],
@@ -370,5 +359,9 @@ pub(super) fn all() -> Value {
             "required": ["cause", "generation", "outcome"],
             "properties": {"cause": text, "generation": count, "outcome": text},
         },
-    })
+    });
+    if let (Value::Object(all), Value::Object(more)) = (&mut all, review::all()) {
+        all.extend(more);
+    }
+    all
 }

@@ -5,20 +5,19 @@ mod difference;
 use std::sync::Arc;
 
 use clap::{Args, Subcommand};
-use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use toolcrib_core::policy::suspicion::{self, Flag, Neighbours};
+use toolcrib_core::policy::suspicion::{Flag, Neighbours};
 use toolcrib_core::{Code, ToolId};
 use toolcrib_store::Store;
-use toolcrib_store::approval::{Kind, Request, Shown, State, Target, Verdict};
+use toolcrib_store::approval::{Kind, Request, Shown, State, Verdict};
 
-use super::introspect::{assessment_json, failure, tell_assessment};
+use super::introspect::{failure, tell_assessment};
 use super::memory::{moment, with_store};
 use super::{Context, now_ms};
 use crate::capability::promotion::Promoted;
+use crate::capability::question;
 use crate::capability::review::{Desk, Dossier, Settled};
 use crate::engine::clock::Clock;
-use crate::engine::definition;
 use crate::failure::Failure;
 use crate::ui::{Line, Table, Tone};
 use difference::Change;
@@ -109,7 +108,7 @@ async fn list(context: &mut Context, store: &Store, all: bool) -> Result<(), Fai
     let state = (!all).then_some(State::Pending);
     let requests = store.approvals(state, now_ms()).await?;
     if context.ui.is_json() {
-        let requests: Vec<Value> = requests.iter().map(request_json).collect();
+        let requests: Vec<Value> = requests.iter().map(question::request).collect();
         context.ui.json(&json!({ "approvals": requests }));
         return Ok(());
     }
@@ -141,18 +140,8 @@ async fn list(context: &mut Context, store: &Store, all: bool) -> Result<(), Fai
     Ok(())
 }
 
-/// What a target may mean, the narrowest first: an id, a tool, a server.
-fn targets(text: &str) -> Vec<Target> {
-    let tool = text.split_once(':').map(|(server, tool)| Target::Tool {
-        server: server.to_owned(),
-        tool: tool.to_owned(),
-    });
-    let wide = tool.unwrap_or_else(|| Target::Server(text.to_owned()));
-    vec![Target::Id(text.to_owned()), wide]
-}
-
 async fn find(store: &Store, text: &str) -> Result<Vec<Shown>, Failure> {
-    for target in targets(text) {
+    for target in question::targets(text) {
         let shown = store.show_approvals(&target, now_ms()).await?;
         if !shown.is_empty() {
             return Ok(shown);
@@ -173,23 +162,13 @@ fn show(context: &mut Context, shown: &[Shown]) -> Result<(), Failure> {
     if context.ui.is_json() {
         let shown: Vec<Value> = shown
             .iter()
-            .map(|one| {
-                let mut value = request_json(&one.request);
-                value["detail"] = one.request.detail.clone().into();
-                value["accepted"] = one.accepted.clone().into();
-                if let Some(dossier) = Dossier::of(&one.request) {
-                    value["assessment"] = assessment_json(&dossier.assessment);
-                    value["directory"] = json!(dossier.pending);
-                }
-                value["flags"] = json!(flags(&one.request, &neighbours));
-                value
-            })
+            .map(|one| question::whole(one, &neighbours))
             .collect();
         context.ui.json(&json!({ "approvals": shown }));
         return Ok(());
     }
     for one in shown {
-        show_one(context, one, &flags(&one.request, &neighbours));
+        show_one(context, one, &question::flags(&one.request, &neighbours));
     }
     Ok(())
 }
@@ -203,19 +182,6 @@ fn neighbours(context: &Context) -> Result<Neighbours, Failure> {
         .map(|known| ToolId::new(known.server.as_str(), known.tool.as_str()))
         .collect();
     Ok(Neighbours::new(&known))
-}
-
-/// The signs of deceit in what a person is asked to approve.
-fn flags(request: &Request, neighbours: &Neighbours) -> Vec<Flag> {
-    match request.kind {
-        Kind::Tool => {
-            let raw = RawValue::from_string(request.detail.clone()).ok();
-            let tool = raw.and_then(|raw| definition::read(&request.server, &raw).ok());
-            tool.map_or_else(Vec::new, |tool| suspicion::inspect(&tool, neighbours))
-        }
-        Kind::Server => suspicion::inspect_server(&request.server, neighbours),
-        Kind::Confirmation => Vec::new(),
-    }
 }
 
 fn show_one(context: &mut Context, shown: &Shown, flags: &[Flag]) {
@@ -292,7 +258,7 @@ fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Fai
             let shown = find(&desk.store, text).await?;
             show(context, &shown)?;
         }
-        for target in targets(text) {
+        for target in question::targets(text) {
             let settled = desk.settle(&target, verdict, &by).await.map_err(failure)?;
             if !settled.requests.is_empty() {
                 return report(context, &settled);
@@ -325,21 +291,12 @@ fn tell_promoted(context: &mut Context, promoted: &[(String, Promoted)]) {
     }
 }
 
-fn promoted_json((server, done): &(String, Promoted)) -> Value {
-    json!({
-        "server": server,
-        "approved": done.approved,
-        "archived": done.archived,
-        "registered": done.registered,
-    })
-}
-
 fn report(context: &mut Context, outcome: &Settled) -> Result<(), Failure> {
     let settled = &outcome.requests;
     tell_promoted(context, &outcome.promoted);
     if context.ui.is_json() {
-        let settled: Vec<Value> = settled.iter().map(request_json).collect();
-        let promoted: Vec<Value> = outcome.promoted.iter().map(promoted_json).collect();
+        let settled: Vec<Value> = settled.iter().map(question::request).collect();
+        let promoted: Vec<Value> = outcome.promoted.iter().map(question::promoted).collect();
         context
             .ui
             .json(&json!({ "approvals": settled, "promoted": promoted }));
@@ -373,20 +330,4 @@ fn what(request: &Request) -> String {
         Kind::Server => request.server.clone(),
         Kind::Tool | Kind::Confirmation => format!("{}:{}", request.server, request.tool),
     }
-}
-
-fn request_json(request: &Request) -> Value {
-    json!({
-        "id": request.id,
-        "kind": request.kind.as_str(),
-        "server": request.server,
-        "tool": (!request.tool.is_empty()).then_some(&request.tool),
-        "hash": request.hash,
-        "caller": request.caller,
-        "state": request.state.as_str(),
-        "created_ms": request.created_ms,
-        "expires_ms": request.expires_ms,
-        "settled_ms": request.settled_ms,
-        "settled_by": request.settled_by,
-    })
 }

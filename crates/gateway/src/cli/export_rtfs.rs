@@ -1,26 +1,17 @@
 //! `toolcrib export-rtfs`: the tools of servers as capability files.
 
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 
 use clap::Args;
 use serde_json::{Value, json};
 use toolcrib_config::model::Server;
-use toolcrib_core::CapabilityManifest;
-use toolcrib_core::capability::Output;
-use toolcrib_core::policy::Approval;
 use toolcrib_core::{Code, nearest};
 
 use super::Context;
 use super::counter::{local, refused, with_engine};
 use super::introspect::pending;
 use super::rtfs::Dialect;
-use crate::capability::market::Shelf;
-use crate::capability::trial::{self, AtCounter};
-use crate::capability::{files, server_url};
-use crate::engine::Engine;
-use crate::engine::ask::Listing;
-use crate::engine::snapshot::Entry;
+use crate::capability::export::{Export, ExportError, Exported};
 use crate::failure::Failure;
 use crate::ui::Line;
 
@@ -48,14 +39,6 @@ pub struct ExportRtfs {
     introspect_outputs: bool,
 }
 
-/// What was written of one server.
-struct Exported {
-    server: String,
-    files: Vec<PathBuf>,
-    learnt: usize,
-    untaught: Vec<(String, String)>,
-}
-
 impl ExportRtfs {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
@@ -63,73 +46,28 @@ impl ExportRtfs {
             let config = engine.config();
             let directory = pending(context, &config, self.dir.as_deref());
             let (mut exported, mut failed) = (Vec::new(), Vec::new());
+            let export = Export {
+                directory: &directory,
+                dialect: self.dialect.into(),
+                introspect_outputs: self.introspect_outputs,
+            };
             for server in chosen(&config.servers, &self.servers)? {
-                match self.export(engine, &server, &directory).await {
+                match export.run(engine, local(engine), &server).await {
                     Ok(one) => exported.push(one),
-                    Err(failure) => failed.push((server.name, failure)),
+                    Err(error) => failed.push((server.name, failure(error))),
                 }
             }
             tell(context, &directory, &exported, failed)
         })
     }
-
-    async fn export(
-        &self,
-        engine: &Arc<Engine>,
-        server: &Server,
-        directory: &Path,
-    ) -> Result<Exported, Failure> {
-        let listing = Listing {
-            server: server.name.clone(),
-            ..Listing::default()
-        };
-        let caller = local(engine);
-        engine.list_tools(&caller, listing).await.map_err(refused)?;
-        let snapshot = engine.snapshot();
-        let rack = snapshot
-            .racks()
-            .find(|rack| *rack.supplier.name == *server.name);
-        let entries: Vec<Arc<Entry>> = rack.map_or_else(Vec::new, |rack| rack.entries().to_vec());
-        let market = Shelf::new(engine.store().clone(), engine.clock().clone());
-        let url = server_url(server);
-        let trial = AtCounter::new(Arc::clone(engine), caller);
-        let (mut manifests, mut learnt, mut untaught) = (Vec::new(), 0, Vec::new());
-        for entry in &entries {
-            let mut manifest = CapabilityManifest::new(&entry.tool, url.as_str());
-            market.recall(std::slice::from_mut(&mut manifest)).await?;
-            if self.introspect_outputs && manifest.output_schema.is_none() {
-                match learn(&trial, entry).await {
-                    Ok(output) => {
-                        manifest.output_schema = Some(output);
-                        market.keep(&manifest).await?;
-                        learnt += 1;
-                    }
-                    Err(why) => untaught.push((entry.tool.id.tool().to_owned(), why)),
-                }
-            }
-            manifests.push(manifest);
-        }
-        let written = files::write(directory, &server.name, &manifests, self.dialect.into());
-        let files = written.map_err(|error| {
-            let place = directory.display();
-            Failure::configuration(format!("no files can be written to {place}: {error}"))
-        })?;
-        Ok(Exported {
-            server: server.name.clone(),
-            files,
-            learnt,
-            untaught,
-        })
-    }
 }
 
-async fn learn(trial: &AtCounter, entry: &Entry) -> Result<Output, String> {
-    if entry.approval != Approval::Approved {
-        return Err("nobody approved it, so it was not run".to_owned());
+fn failure(error: ExportError) -> Failure {
+    match error {
+        ExportError::Refused(error) => refused(error),
+        ExportError::Store(error) => error.into(),
+        error @ ExportError::Files { .. } => Failure::configuration(error.to_string()),
     }
-    let seen = trial::output(trial, &entry.tool).await;
-    seen.map(|seen| Output::seen(&seen))
-        .map_err(|why| why.to_string())
 }
 
 /// The servers that were named, or all that are switched on.
@@ -167,7 +105,7 @@ fn tell(
     }
     let place = context.surroundings.display(directory);
     if context.ui.is_json() {
-        let servers: Vec<Value> = exported.iter().map(exported_json).collect();
+        let servers: Vec<Value> = exported.iter().map(Exported::told).collect();
         let failures: Vec<Value> = failed
             .iter()
             .map(|(server, failure)| json!({ "server": server, "reason": failure.message }))
@@ -194,18 +132,4 @@ fn tell(
     }
     context.ui.line(format!("Written to {place}."));
     Ok(())
-}
-
-fn exported_json(exported: &Exported) -> Value {
-    let untaught: Vec<Value> = exported
-        .untaught
-        .iter()
-        .map(|(tool, reason)| json!({ "tool": tool, "reason": reason }))
-        .collect();
-    json!({
-        "server": exported.server,
-        "files": exported.files,
-        "outputs_learnt": exported.learnt,
-        "outputs_not_learnt": untaught,
-    })
 }

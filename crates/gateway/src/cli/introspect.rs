@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use clap::Args;
-use serde_json::{Value, json};
+use serde_json::json;
 use toolcrib_config::file::legal_name;
 use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
@@ -18,6 +18,7 @@ use super::rtfs::Dialect;
 use super::{Context, cache};
 use crate::capability::assessment::{Assessment, Sign};
 use crate::capability::files::PENDING;
+use crate::capability::question;
 use crate::capability::review::{Desk, Review, ReviewError, Subject};
 use crate::engine::clock::Clock;
 use crate::engine::upstream::Upstream as _;
@@ -160,7 +161,7 @@ fn tell(context: &mut Context, server: &Server, review: &Review) {
             "server_waits": review.introduced.server_waits,
             "tools_waiting": waiting,
             "server_url": dossier.server_url,
-            "assessment": assessment_json(&dossier.assessment),
+            "assessment": question::assessment(&dossier.assessment),
             "directory": dossier.pending,
             "files": files,
             "expires_ms": review.expires_ms,
@@ -217,15 +218,4 @@ pub(super) fn tell_assessment(context: &mut Context, assessment: &Assessment) {
 fn tell_sign(context: &mut Context, of: &str, sign: &Sign) {
     let said = format!("    ! {of}, {}: {}", sign.place, sign.detail);
     context.ui.line(Line::new().tone(Tone::Bad, said));
-}
-
-/// The assessment for `--json`.
-pub(super) fn assessment_json(assessment: &Assessment) -> Value {
-    let mut value = json!(assessment);
-    let counts = assessment.counts.iter().cloned();
-    value["counts"] = counts
-        .map(|(risk, n)| (risk, json!(n)))
-        .collect::<serde_json::Map<_, _>>()
-        .into();
-    value
 }

@@ -5,6 +5,7 @@
 //! details. It decides nothing.
 
 mod administration;
+mod approvals;
 mod catalog;
 mod events;
 mod execution;
@@ -152,7 +153,11 @@ impl Counter {
             Operation::Tool => self.tool(&asked).await,
             Operation::Search => self.search(&asked).await,
             Operation::Approvals => self.approvals(&asked).await,
+            Operation::ShowApproval => self.approval(&asked).await,
             Operation::Settle => self.settle(&asked).await,
+            Operation::Introspect => self.introspect(&asked).await,
+            Operation::Register => self.register(&asked).await,
+            Operation::Export => self.export(&asked).await,
             Operation::Audit => self.audit(&asked).await,
             Operation::Stats => self.stats(&asked).await,
             Operation::Configuration => Ok(self.configuration()),

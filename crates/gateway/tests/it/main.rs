@@ -33,6 +33,7 @@ mod registry;
 mod registry_file;
 mod reload;
 mod rest;
+mod review;
 mod rtfs;
 mod rules;
 mod serve;

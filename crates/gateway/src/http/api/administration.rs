@@ -1,12 +1,10 @@
-//! What the gateway itself does, over REST: approvals, records, counts, configuration.
+//! What the gateway itself does, over REST: records, counts, configuration.
 
 use serde_json::{Map, Value, json};
 use toolcrib_config::model::server::Transport;
 use toolcrib_config::model::settings::{Mode, Profile};
 use toolcrib_core::Code;
 use toolcrib_core::limits::AUDIT_PAGE_ROWS_MAX;
-use toolcrib_core::policy::Principal;
-use toolcrib_store::approval::{Request, State, Target, Verdict};
 use toolcrib_store::audit::Outcome;
 use toolcrib_store::audit::query::Filter;
 
@@ -20,59 +18,6 @@ const STATS_DAYS_DEFAULT: i64 = 30;
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 
 impl Counter {
-    pub(super) async fn approvals(&self, asked: &Asked) -> Told {
-        let state = (!asked.flag("all")).then_some(State::Pending);
-        let now_ms = self.door.clock.now_ms();
-        let requests = self.engine().store().approvals(state, now_ms).await?;
-        Ok(shown(&requests))
-    }
-
-    /// Settles what waits. Whoever does not show who they are cannot: a person's word is worth
-    /// nothing where a program on the same machine can give it.
-    pub(super) async fn settle(&self, asked: &Asked) -> Told {
-        if matches!(
-            asked.caller.principal,
-            Principal::Loopback | Principal::Anonymous
-        ) {
-            return Err(Problem::plain(
-                Code::ScopeRequired,
-                "Approvals are settled with an API key or a token, or with `toolcrib approvals`.",
-            ));
-        }
-        let body: Value = serde_json::from_str(asked.object(None)?.get()).unwrap_or_default();
-        let known = body.as_object().is_some_and(|fields| fields.len() == 1);
-        let verdict = match body["verdict"].as_str().filter(|_| known) {
-            Some("approve") => Verdict::Approve,
-            Some("reject") => Verdict::Reject,
-            _ => {
-                let why =
-                    "The body must be {\"verdict\": \"approve\"} or {\"verdict\": \"reject\"}.";
-                return Err(Problem::plain(Code::ValidationError, why));
-            }
-        };
-        let text = asked.part("target");
-        let wide = match text.split_once(':') {
-            Some((server, tool)) => Target::Tool {
-                server: server.to_owned(),
-                tool: tool.to_owned(),
-            },
-            None => Target::Server(text.to_owned()),
-        };
-        let now_ms = self.door.clock.now_ms();
-        let by = asked.caller.principal.to_string();
-        for target in [Target::Id(text.to_owned()), wide] {
-            let store = self.engine().store();
-            let settled = store
-                .settle_approvals(&target, verdict, &by, now_ms)
-                .await?;
-            if !settled.is_empty() {
-                return Ok(shown(&settled));
-            }
-        }
-        let why = "Nothing waits under this name.";
-        Err(Problem::plain(Code::ToolNotFound, why))
-    }
-
     pub(super) async fn audit(&self, asked: &Asked) -> Told {
         let filter = Filter {
             since_ms: asked.number("since_ms"),
@@ -178,36 +123,4 @@ impl Counter {
             None => Err(Problem::plain(Code::Overloaded, "The process is ending.")),
         }
     }
-}
-
-fn shown(requests: &[Request]) -> axum::response::Response {
-    let rows = requests.iter().map(|request| {
-        let mut told = json!({
-            "id": request.id,
-            "kind": request.kind.as_str(),
-            "server": request.server,
-            "state": request.state.as_str(),
-            "created_ms": request.created_ms,
-        });
-        let more = [
-            (
-                "tool",
-                Some(request.tool.clone())
-                    .filter(|tool| !tool.is_empty())
-                    .map(Value::from),
-            ),
-            ("caller", request.caller.clone().map(Value::from)),
-            ("expires_ms", request.expires_ms.map(Value::from)),
-            ("settled_ms", request.settled_ms.map(Value::from)),
-            ("settled_by", request.settled_by.clone().map(Value::from)),
-        ];
-        for (name, value) in more {
-            if let Some(value) = value {
-                told[name] = value;
-            }
-        }
-        told
-    });
-    let rows: Vec<Value> = rows.collect();
-    json(&json!({"approvals": rows}))
 }
