@@ -25,6 +25,11 @@ impl Hash {
         Self(*blake3::hash(bytes).as_bytes())
     }
 
+    /// A hash that was made before.
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(bytes)
+    }
+
     /// The hash as bytes.
     pub fn as_bytes(&self) -> &[u8; 32] {
         &self.0

@@ -23,7 +23,9 @@ pub use approval::Approval;
 pub use bucket::Rate;
 pub use caller::{Caller, Principal};
 pub use confirmation::{Challenge, ChallengeId};
-pub use decide::{Bucket, Decision, Outcome, Permit, Visibility, buckets, decide, visible};
+pub use decide::{
+    Bucket, Decision, Outcome, Permit, Visibility, buckets, decide, visible, visible_by,
+};
 pub use metadata::{Metadata, NamedRate, Requirement, ServerFacts};
 pub use refusal::{Ask, Check, Problem, Refusal, Step, Verdict};
 pub use request::{Request, Subject, Validity};

@@ -22,6 +22,8 @@ mod find;
 mod fixture;
 mod habit;
 mod here;
+mod kit;
+mod mark;
 mod missing;
 pub mod passage;
 pub mod rack;
@@ -61,6 +63,7 @@ use upstream::{Health, Upstream};
 use crate::control::Counts;
 
 pub use here::open_here;
+pub use stock::pack_kept;
 
 /// The counter of tool lists that were answered from what was kept.
 pub const LIST_KEPT: &str = "list.kept";

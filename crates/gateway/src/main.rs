@@ -14,5 +14,8 @@ fn main() -> ExitCode {
     if let Some(code) = toolcrib::select::run_if_filter(&args) {
         return code;
     }
+    // Pages of two megabytes would be mostly air in a process as small as this one.
+    #[cfg(target_os = "linux")]
+    let _ = rustix::thread::disable_transparent_huge_pages(true);
     toolcrib::cli::main(args)
 }

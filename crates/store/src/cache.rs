@@ -8,6 +8,7 @@
 mod disk;
 mod eras;
 mod inventory;
+mod made;
 mod memory;
 mod name;
 mod setting;
@@ -23,6 +24,7 @@ use toolcrib_core::limits::{
 
 pub use disk::{Disk, LocalDisk, Stamp};
 pub use inventory::Kept;
+pub use made::Made;
 pub use memory::TtlMap;
 pub use name::file_name;
 pub use setting::{CacheOptions, CacheSettingError};
@@ -161,6 +163,8 @@ impl ListCache {
         for (path, _) in self.files()? {
             if is_list(&path) {
                 removed += usize::from(self.remove(&path)?);
+            } else if is_made(&path) {
+                self.remove(&path)?;
             }
         }
         self.clear_eras()?;
@@ -171,7 +175,9 @@ impl ListCache {
     pub fn clear_server(&self, server: &str) -> Result<bool, StoreError> {
         let name = file_name(Kind::Tools, server);
         self.memory.invalidate(&name);
-        self.remove(&self.options.directory.join(name))
+        let path = self.options.directory.join(name);
+        self.remove(&path.with_extension(made::EXTENSION))?;
+        self.remove(&path)
     }
 
     /// Removes files that are too old to answer even as stale ones, and what crashes left behind;
@@ -181,7 +187,7 @@ impl ListCache {
         let mut removed = 0;
         for (path, stamp) in self.files()? {
             let age = now_ms.saturating_sub(stamp.modified_ms());
-            let over = (is_list(&path) && age > CACHE_STALE_MS_MAX)
+            let over = ((is_list(&path) || is_made(&path)) && age > CACHE_STALE_MS_MAX)
                 || (is_leftover(&path) && age > CACHE_LEFTOVER_MS);
             if over {
                 removed += usize::from(self.remove(&path)?);
@@ -207,14 +213,22 @@ impl ListCache {
                 held
             }
         };
-        let age = now_ms.saturating_sub(held.stored_ms);
-        let usable = *held.fingerprint == *fingerprint && age <= CACHE_STALE_MS_MAX;
-        usable.then(|| Cached {
+        if *held.fingerprint != *fingerprint {
+            return None;
+        }
+        Some(Cached {
+            stale: self.staleness(kind, held.stored_ms, now_ms)?,
             items: held.items,
             stored_ms: held.stored_ms,
-            // A time in the future says nothing about age, so it counts as old.
-            stale: !(0..self.options.ttl_ms(kind)).contains(&age),
         })
+    }
+
+    /// Whether a list of this time is older than its time to live; `None` for one that is too old to
+    /// be used at all.
+    fn staleness(&self, kind: Kind, stored_ms: i64, now_ms: i64) -> Option<bool> {
+        let age = now_ms.saturating_sub(stored_ms);
+        // A time in the future says nothing about age, so it counts as old.
+        (age <= CACHE_STALE_MS_MAX).then(|| !(0..self.options.ttl_ms(kind)).contains(&age))
     }
 
     fn read(&self, kind: Kind, name: &str, path: &Path, stamp: Stamp) -> Option<Held> {
@@ -314,6 +328,11 @@ fn is_list(path: &Path) -> bool {
                 .extension()
                 .is_some_and(|extension| extension == "json")
     })
+}
+
+fn is_made(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|extension| extension == made::EXTENSION)
 }
 
 fn is_leftover(path: &Path) -> bool {

@@ -8,6 +8,7 @@ mod table;
 use std::collections::BTreeMap;
 
 use super::name::{singular, words};
+use crate::written::Writer;
 
 /// The built-in tables and what a user added to them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -27,6 +28,17 @@ impl Inference {
         Self {
             domains: domains.into_iter().map(own).collect(),
             categories: categories.into_iter().map(own).collect(),
+        }
+    }
+
+    /// Writes down what a user added, so that two tables can be told apart.
+    pub fn write(&self, to: &mut Writer) {
+        for table in [&self.domains, &self.categories] {
+            to.count(table.len());
+            for (word, meaning) in table {
+                to.text(word);
+                to.text(meaning);
+            }
         }
     }
 

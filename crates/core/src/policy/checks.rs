@@ -60,8 +60,12 @@ pub(super) fn known(caller: &Caller) -> Finding {
 
 /// The first requirement that the caller does not meet.
 pub(super) fn missing_scope<'a>(caller: &Caller, tool: &Subject<'a>) -> Option<&'a Requirement> {
-    let needed = &tool.metadata.required_scopes;
-    needed.iter().find(|need| !need.met_by(&caller.scopes))
+    missing(caller, &tool.metadata.required_scopes)
+}
+
+/// The first of these needs that a caller's scopes do not meet.
+pub(super) fn missing<'a>(caller: &Caller, needs: &'a [Requirement]) -> Option<&'a Requirement> {
+    needs.iter().find(|need| !need.met_by(&caller.scopes))
 }
 
 pub(super) fn scoped(caller: &Caller, tool: &Subject<'_>) -> Finding {

@@ -10,6 +10,7 @@ use super::bucket::Rate;
 use super::caller::{Caller, Principal};
 use super::checks::{self, Confirmed};
 use super::confirmation::{Binding, ChallengeId};
+use super::metadata::Requirement;
 use super::refusal::{Ask, Details, Refusal, Step};
 use super::request::{Request, Subject, Validity};
 use crate::canon::Hash;
@@ -124,12 +125,23 @@ pub enum Visibility {
 
 /// What `caller` sees of `tool`, by the same checks that [`decide`] makes.
 pub fn visible(caller: &Caller, tool: &Subject<'_>) -> Visibility {
+    let needs = &tool.metadata.required_scopes;
+    visible_by(caller, needs, tool.enabled, tool.approval)
+}
+
+/// What `caller` sees of a tool that needs these scopes, as [`visible`] has it.
+pub fn visible_by(
+    caller: &Caller,
+    needs: &[Requirement],
+    enabled: bool,
+    approval: Approval,
+) -> Visibility {
     let known = caller.principal != Principal::Anonymous;
-    if !known || checks::missing_scope(caller, tool).is_some() {
+    if !known || checks::missing(caller, needs).is_some() {
         Visibility::Hidden
-    } else if !tool.enabled {
+    } else if !enabled {
         Visibility::Disabled
-    } else if tool.approval != Approval::Approved {
+    } else if approval != Approval::Approved {
         Visibility::Pending
     } else {
         Visibility::Shown

@@ -6,7 +6,7 @@ use super::bucket::Rate;
 use super::risk::{self, Evidence, Inputs, Risk};
 use super::scope::{Scope, ScopeSet};
 use super::settings::{Confirmation, Mode, Override, RateLimits};
-use crate::catalog::Tool;
+use crate::catalog::{Tool, ToolId};
 use crate::schema;
 
 /// What is known about a tool's server where policy needs it.
@@ -110,15 +110,12 @@ impl Metadata {
         let (risk, evidence) = risk::derive(&inputs);
         let key_configured = first(overrides, |o| o.idempotency_required);
         let confirmation_configured = first(overrides, |o| o.confirmation_required);
-        let scopes = first(overrides, |o| o.required_scopes.clone());
         let bucket = first(overrides, |o| o.rate_limit_bucket.clone());
         Self {
             idempotency_required: key_configured.unwrap_or(risk >= Risk::High),
             confirmation_required: confirmation_configured.unwrap_or(risk == Risk::Destructive),
-            required_scopes: match scopes {
-                Some(scopes) => scopes.into_iter().map(Requirement::of).collect(),
-                None => vec![usual_requirement(tool, server.trusted, risk)],
-            },
+            required_scopes: configured_scopes(overrides)
+                .unwrap_or_else(|| vec![usual_requirement(tool, server.trusted, risk)]),
             rate_limit_bucket: bucket.and_then(|name| {
                 let rate = *limits.buckets.get(&name)?;
                 Some(NamedRate { name, rate })
@@ -162,20 +159,36 @@ fn first<T>(overrides: &[&Override], field: impl Fn(&Override) -> Option<T>) -> 
     overrides.iter().find_map(|o| field(o))
 }
 
+fn configured_scopes(overrides: &[&Override]) -> Option<Vec<Requirement>> {
+    let scopes = first(overrides, |o| o.required_scopes.clone())?;
+    Some(scopes.into_iter().map(Requirement::of).collect())
+}
+
+/// The scopes that a tool of an MCP server needs which is not trusted: they follow from its name and
+/// its risk, as [`Risk::of_unbelieved`] has it, and from what is configured.
+pub(super) fn needs(id: &ToolId, risk: Risk, overrides: &[&Override]) -> Vec<Requirement> {
+    let risk = first(overrides, |o| o.risk).unwrap_or(risk);
+    configured_scopes(overrides).unwrap_or_else(|| vec![requirement([id.server()], risk)])
+}
+
 /// What a tool needs unless configured: `area:read`, `area:write` or `area:delete` by its risk,
 /// where the area is its server's name. A domain such as `payments` serves as well, but only where
 /// the user chose the description: an untrusted server could otherwise claim any.
 fn usual_requirement(tool: &Tool, trusted: bool, risk: Risk) -> Requirement {
+    let believed = trusted || tool.method.is_some();
+    let domains = tool.domains.iter().filter(|_| believed);
+    let areas = std::iter::once(tool.id.server()).chain(domains.map(String::as_str));
+    requirement(areas, risk)
+}
+
+fn requirement<'a>(areas: impl IntoIterator<Item = &'a str>, risk: Risk) -> Requirement {
     let action = match risk {
         Risk::Low => "read",
         Risk::Medium | Risk::High => "write",
         Risk::Destructive => "delete",
     };
-    let believed = trusted || tool.method.is_some();
-    let domains = tool.domains.iter().filter(|_| believed);
-    let areas = std::iter::once(tool.id.server()).chain(domains.map(String::as_str));
     let mut any_of: Vec<Scope> = Vec::new();
-    for scope in areas.map(|area| Scope::of(area, action)) {
+    for scope in areas.into_iter().map(|area| Scope::of(area, action)) {
         if !any_of.contains(&scope) {
             any_of.push(scope);
         }
@@ -210,7 +223,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::catalog::ToolId;
 
     fn tool(name: &str) -> Tool {
         Tool::new(ToolId::new("paystack", name), "", json!({"type": "object"}))
@@ -306,6 +318,30 @@ mod tests {
         assert!(metadata.required_scopes.is_empty());
         assert!(!metadata.needs_key(Mode::Strict));
         assert_eq!(metadata.shown_rate(), Rate::default());
+    }
+
+    #[test]
+    fn what_a_tool_needs_can_be_told_from_its_name_and_risk() {
+        let configured = Override {
+            risk: Some(Risk::Destructive),
+            ..Override::default()
+        };
+        let scoped = Override {
+            required_scopes: Some(vec![Scope::parse("payments:write").unwrap()]),
+            ..Override::default()
+        };
+        for name in ["list_x", "create_x", "send_x", "delete_x", "frob"] {
+            let mut tool = tool(name);
+            tool.domains = vec!["payments".into()];
+            tool.annotations = json!({"readOnlyHint": true});
+            for overrides in [vec![], vec![configured.clone()], vec![scoped.clone()]] {
+                let overrides: Vec<&Override> = overrides.iter().collect();
+                let limits = RateLimits::default();
+                let derived = Metadata::derive(&tool, &ServerFacts::default(), &overrides, &limits);
+                let told = needs(&tool.id, Risk::of_unbelieved(&tool), &overrides);
+                assert_eq!(told, derived.required_scopes, "{name}");
+            }
+        }
     }
 
     #[test]

@@ -38,6 +38,12 @@ impl Risk {
     /// All levels, rising.
     pub const ALL: [Risk; 4] = [Risk::Low, Risk::Medium, Risk::High, Risk::Destructive];
 
+    /// The risk of a tool by all that it says, where its server is not trusted and nothing is
+    /// configured.
+    pub fn of_unbelieved(tool: &Tool) -> Self {
+        derive(&Inputs::of(tool, false, None)).0
+    }
+
     /// The level as callers see it.
     pub const fn as_str(self) -> &'static str {
         match self {

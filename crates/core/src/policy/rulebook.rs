@@ -1,9 +1,9 @@
 //! The policy settings, compiled: which corrections are about which tool.
 
-use super::metadata::{Metadata, ServerFacts};
+use super::metadata::{self, Metadata, Requirement, ServerFacts};
 use super::risk::Risk;
 use super::settings::{Override, PolicySettings, RateLimits};
-use crate::catalog::Tool;
+use crate::catalog::{Tool, ToolId};
 use crate::pattern::rules::ServerFilter;
 use crate::pattern::{Finding, Outcome, PatternError, PatternList};
 
@@ -82,10 +82,22 @@ impl Rulebook {
 
     /// The metadata of a tool: derived, then corrected by the overrides that are about it.
     pub fn metadata(&self, tool: &Tool, server: &ServerFacts) -> Metadata {
+        self.corrected(&tool.id, |corrections| {
+            Metadata::derive(tool, server, corrections, &self.limits)
+        })
+    }
+
+    /// The scopes that a tool of an MCP server needs which is not trusted, from its name and its risk
+    /// as [`Risk::of_unbelieved`] has it: the same that [`Rulebook::metadata`] says.
+    pub fn needs(&self, id: &ToolId, risk: Risk) -> Vec<Requirement> {
+        self.corrected(id, |corrections| metadata::needs(id, risk, corrections))
+    }
+
+    fn corrected<T>(&self, id: &ToolId, derive: impl FnOnce(&[&Override]) -> T) -> T {
         let mut matching = Vec::new();
         let mut undecided = None;
         for entry in &self.entries {
-            match entry.is_about(tool) {
+            match entry.is_about(id) {
                 Outcome::Yes => matching.push(&entry.correction),
                 Outcome::No => {}
                 Outcome::GaveUp(_) => undecided = Some(strictest()),
@@ -94,14 +106,14 @@ impl Rulebook {
         if let Some(strictest) = &undecided {
             matching.insert(0, strictest);
         }
-        Metadata::derive(tool, server, &matching, &self.limits)
+        derive(&matching)
     }
 
     /// The overrides that are about a tool, counted from 0, for explanations.
     pub fn matching(&self, tool: &Tool) -> Vec<usize> {
         let entries = self.entries.iter().enumerate();
         entries
-            .filter(|(_, entry)| entry.is_about(tool) == Outcome::Yes)
+            .filter(|(_, entry)| entry.is_about(&tool.id) == Outcome::Yes)
             .map(|(at, _)| at)
             .collect()
     }
@@ -120,8 +132,8 @@ fn compile_entry(correction: &Override) -> Result<Entry, PatternError> {
 }
 
 impl Entry {
-    fn is_about(&self, tool: &Tool) -> Outcome {
-        let (server, name) = (tool.id.server(), tool.id.tool());
+    fn is_about(&self, id: &ToolId) -> Outcome {
+        let (server, name) = (id.server(), id.tool());
         match self.server.test(server) {
             Outcome::Yes => match self.pattern.find(Some(server), name) {
                 Finding::Matched(_) => Outcome::Yes,
@@ -138,7 +150,6 @@ mod tests {
     use serde_json::json;
 
     use super::*;
-    use crate::catalog::ToolId;
     use crate::policy::Mode;
 
     fn settings(overrides: &serde_json::Value) -> PolicySettings {

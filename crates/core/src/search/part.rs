@@ -1,5 +1,7 @@
 //! The index of one server: its tools, their words, and where each word stands.
 
+mod written;
+
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -57,16 +59,17 @@ pub(crate) fn short(id: WordId) -> u32 {
 }
 
 /// A word of this part and its postings.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct PartWord {
     pub(crate) id: WordId,
-    pub(crate) text: Arc<str>,
+    /// Where its text ends among those of the part; it begins where the one before ends.
+    ends: u32,
     pub(crate) start: u32,
     pub(crate) len: u32,
 }
 
 /// What ranking needs to know of a tool beside its words.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) id: ToolId,
     /// Words of the name, in order.
@@ -84,13 +87,15 @@ pub(crate) struct Entry {
 }
 
 /// The index of one server; immutable, shared between snapshots that hold the same server.
-#[derive(Debug)]
+#[derive(Debug, PartialEq)]
 pub struct Part {
     pub(crate) server: Arc<str>,
     pub(crate) server_words: Box<[u32]>,
     pub(crate) entries: Vec<Entry>,
     /// By text.
-    pub(crate) words: Vec<PartWord>,
+    words: Vec<PartWord>,
+    /// Of all words, one after the other.
+    texts: Box<str>,
     pub(crate) postings: Vec<Posting>,
     /// What the tools are about: the steps of a vector for each, what a step is worth, and the signs of the steps.
     pub(crate) vectors: Vec<[i8; DIMENSIONS]>,
@@ -124,9 +129,33 @@ impl Part {
         collector.finish(server.name, &common)
     }
 
+    /// The words with their texts, in the order of the texts.
+    pub(crate) fn words(&self) -> impl ExactSizeIterator<Item = (&str, &PartWord)> {
+        let mut from = 0;
+        self.words.iter().map(move |word| {
+            let to = word.ends as usize;
+            let text = self.texts.get(from..to).unwrap_or_default();
+            from = to;
+            (text, word)
+        })
+    }
+
     /// The server this part is of.
     pub fn server(&self) -> &str {
         &self.server
+    }
+
+    /// The ids of its tools, in the order of their names.
+    pub fn ids(&self) -> impl Iterator<Item = &ToolId> {
+        self.entries.iter().map(|entry| &entry.id)
+    }
+
+    /// Where a tool stands among them.
+    pub fn place(&self, tool: &str) -> Option<usize> {
+        let found = self
+            .entries
+            .binary_search_by(|entry| entry.id.tool().cmp(tool));
+        found.ok()
     }
 
     /// How many tools it holds.
@@ -377,13 +406,15 @@ impl<'w> Collector<'w> {
             .collect();
         order.sort_unstable_by(|&a, &b| self.names[a].1.cmp(&self.names[b].1));
         let mut words = Vec::with_capacity(order.len());
+        let mut texts = String::new();
         let mut postings = Vec::with_capacity(self.lists.iter().map(Vec::len).sum());
         for slot in order {
             let list = std::mem::take(&mut self.lists[slot]);
-            let (id, text) = self.names[slot].clone();
+            let (id, text) = &self.names[slot];
+            texts.push_str(text);
             words.push(PartWord {
-                id,
-                text,
+                id: *id,
+                ends: u32::try_from(texts.len()).unwrap_or(u32::MAX),
                 start: u32::try_from(postings.len()).unwrap_or(u32::MAX),
                 len: u32::try_from(list.len()).unwrap_or(u32::MAX),
             });
@@ -396,6 +427,7 @@ impl<'w> Collector<'w> {
             server_words: common.server_words.clone().into(),
             entries: self.entries,
             words,
+            texts: texts.into(),
             postings,
             keys: self.keys,
             vectors: self.vectors,

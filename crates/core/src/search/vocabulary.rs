@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::part::{Part, PartWord};
+use super::part::Part;
 use super::words::{QuickMap, WordId, word_id};
 use crate::limits::SEARCH_STAND_INS_MAX;
 
@@ -67,10 +67,10 @@ impl Vocabulary {
     pub(crate) fn build<'a>(parts: impl Iterator<Item = (u32, &'a Part)>) -> Self {
         let mut places: QuickMap<WordId, (Arc<str>, Vec<Place>)> = QuickMap::default();
         for (slot, part) in parts {
-            for word in &part.words {
+            for (text, word) in part.words() {
                 let entry = places
                     .entry(word.id)
-                    .or_insert_with(|| (Arc::clone(&word.text), Vec::new()));
+                    .or_insert_with(|| (text.into(), Vec::new()));
                 entry.1.push(Place {
                     slot,
                     start: word.start,
@@ -116,36 +116,40 @@ impl Vocabulary {
     }
 
     /// The same words with those of one slot taken out and put in anew.
-    pub(crate) fn replace(&self, slot: u32, old: Option<&Part>, new: Option<&Part>) -> Self {
-        let changed = |part: Option<&'_ Part>| part.map_or(0, |p| p.words.len());
+    pub(crate) fn replace<'p>(
+        &self,
+        slot: u32,
+        old: Option<&'p Part>,
+        new: Option<&'p Part>,
+    ) -> Self {
+        let changed = |part: Option<&'_ Part>| part.map_or(0, |p| p.words().len());
         let mut out = Self::default();
         out.words.reserve(self.words.len() + changed(new));
         out.ids.reserve(self.words.len() + changed(new));
         out.marks.reserve(self.words.len() + changed(new));
-        let none: &[PartWord] = &[];
-        let (old, new) = (
-            old.map_or(none, |p| &p.words),
-            new.map_or(none, |p| &p.words),
-        );
+        let words = |part: Option<&'p Part>| -> Vec<_> {
+            part.map_or_else(Vec::new, |part| part.words().collect())
+        };
+        let (old, new) = (words(old), words(new));
         let (mut o, mut n, mut from) = (0, 0, 0);
         while o < old.len() || n < new.len() {
-            let leaving = old.get(o).map(|w| &w.text);
-            let entering = new.get(n).map(|w| &w.text);
+            let leaving = old.get(o).map(|(text, _)| *text);
+            let entering = new.get(n).map(|(text, _)| *text);
             let text = match (leaving, entering) {
                 (Some(a), Some(b)) => a.min(b),
                 (Some(a), None) | (None, Some(a)) => a,
                 (None, None) => break,
             };
-            let at = from + self.words[from..].partition_point(|w| w.text < *text);
+            let at = from + self.words[from..].partition_point(|w| *w.text < *text);
             out.words.extend_from_slice(&self.words[from..at]);
             out.ids.extend_from_slice(&self.ids[from..at]);
             out.marks.extend_from_slice(&self.marks[from..at]);
-            let known = self.words.get(at).filter(|w| w.text == *text);
+            let known = self.words.get(at).filter(|w| *w.text == *text);
             from = at + usize::from(known.is_some());
             let mut places: Vec<Place> = known.map_or_else(Vec::new, |w| w.places.to_vec());
             places.retain(|p| p.slot != slot);
             o += usize::from(leaving == Some(text));
-            if let Some(word) = new.get(n).filter(|w| w.text == *text) {
+            if let Some((_, word)) = new.get(n).filter(|(entering, _)| *entering == text) {
                 let place = Place {
                     slot,
                     start: word.start,
@@ -155,11 +159,7 @@ impl Vocabulary {
                 n += 1;
             }
             if !places.is_empty() {
-                out.push(Arc::new(Listed::new(
-                    word_id(text),
-                    Arc::clone(text),
-                    places,
-                )));
+                out.push(Arc::new(Listed::new(word_id(text), text.into(), places)));
             }
         }
         out.words.extend_from_slice(&self.words[from..]);

@@ -146,9 +146,7 @@ pub fn desk(engine: &Engine) -> Desk {
 pub fn known_tools(engine: &Engine) -> Vec<ToolId> {
     let snapshot = engine.snapshot();
     let racks = snapshot.racks();
-    racks
-        .flat_map(|rack| rack.entries().iter().map(|entry| entry.tool.id.clone()))
-        .collect()
+    racks.flat_map(|rack| rack.ids()).cloned().collect()
 }
 
 /// Where files to review go when nobody says otherwise.

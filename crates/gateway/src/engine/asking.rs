@@ -8,9 +8,11 @@ use tokio::sync::watch;
 use toolcrib_core::limits::LIST_RETRY_MS;
 
 use super::Engine;
+use super::cache::Cache;
 use super::discovery::DiscoveryError;
 use super::rack::{Rack, Source};
 use super::snapshot::Snapshot;
+use super::stock::Terms;
 use super::supplier::Supplier;
 use super::upstream::Wish;
 
@@ -87,20 +89,29 @@ impl Engine {
             rack.supplier.enabled && server.is_none_or(|name| *rack.supplier.name == *name)
         };
         let mut waits = Vec::new();
-        let now_ms = self.clock.now_ms();
-        for rack in before.racks().filter(concerned) {
-            let counter = if rack.is_known() && self.keeps() {
-                super::LIST_KEPT
+        let (now_ms, keeps, cache) = (self.clock.now_ms(), self.keeps(), self.cache.load_full());
+        let (mut kept, mut asked) = (0, 0);
+        let racks: Vec<&Arc<Rack>> = match server {
+            Some(name) => before.own_rack(name).into_iter().collect(),
+            None => before.racks().collect(),
+        };
+        for rack in racks.into_iter().filter(concerned) {
+            if rack.is_known() && keeps {
+                kept += 1;
             } else {
-                super::LIST_ASKED
-            };
-            self.store.count(counter, 1, now_ms);
-            if !self.wants_asking(rack) {
+                asked += 1;
+            }
+            if !wants_asking(&cache, rack, now_ms) {
                 continue;
             }
             let attempt = self.ask(&rack.supplier, Wish::Fresh);
-            if !rack.is_known() || !self.keeps() {
+            if !rack.is_known() || !keeps {
                 waits.extend(attempt);
+            }
+        }
+        for (counter, lists) in [(super::LIST_KEPT, kept), (super::LIST_ASKED, asked)] {
+            if lists > 0 {
+                self.store.count(counter, lists, now_ms);
             }
         }
         if !waits.is_empty() {
@@ -126,17 +137,16 @@ impl Engine {
 
     /// Whether a rack's tools are unknown, or older than the engine keeps them.
     pub(super) fn wants_asking(&self, rack: &Rack) -> bool {
-        match rack.source {
-            Source::Nothing => rack.supplier.enabled,
-            Source::Declared => false,
-            Source::Listed(_) => {
-                let cache = self.cache.load();
-                let now_ms = self.clock.now_ms();
-                cache
-                    .get_tool_summaries(&rack.supplier.name, now_ms)
-                    .is_none()
-            }
-        }
+        wants_asking(&self.cache.load(), rack, self.clock.now_ms())
+    }
+
+    /// Packs a rack's tools for the next process, in nobody's way.
+    fn pack_later(self: &Arc<Self>, rack: Arc<Rack>) {
+        let engine = Arc::clone(self);
+        self.tasks.spawn_blocking(move || {
+            let terms = Terms::of(&engine.snapshot());
+            engine.pack(&rack, &terms);
+        });
     }
 
     /// Asks a server for its tools again, and waits until that is over.
@@ -186,7 +196,7 @@ impl Engine {
     }
 
     /// Brings a server's tools into the catalog.
-    async fn fetch(&self, name: &str, wish: Wish) -> Result<(), DiscoveryError> {
+    async fn fetch(self: &Arc<Self>, name: &str, wish: Wish) -> Result<(), DiscoveryError> {
         let mut listed = self.upstream.list(name, wish).await?;
         loop {
             let Some(supplier) = self.supplier(name) else {
@@ -198,7 +208,10 @@ impl Engine {
             }
             let draft = self.draft(&supplier, listed.list).await;
             let rack = self.stow(&supplier, source, draft).await;
-            let published = self.publish(rack).is_ok();
+            let published = self.publish(Arc::clone(&rack)).is_ok();
+            if published {
+                self.pack_later(rack);
+            }
             // The configuration may have changed meanwhile; what the server said still holds if it is
             // reached as before.
             let again = |now: Arc<Supplier>| now.fingerprint == supplier.fingerprint;
@@ -225,6 +238,15 @@ impl Engine {
         let snapshot = self.snapshot();
         let found = snapshot.suppliers().find(|s| *s.name == *name);
         found.cloned()
+    }
+}
+
+fn wants_asking(cache: &Cache, rack: &Rack, now_ms: i64) -> bool {
+    let name = &rack.supplier.name;
+    match rack.source {
+        Source::Nothing => rack.supplier.enabled,
+        Source::Declared => false,
+        Source::Listed(_) => cache.get_tool_summaries(name, now_ms).is_none(),
     }
 }
 

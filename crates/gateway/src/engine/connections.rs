@@ -21,7 +21,7 @@ use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
 use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::policy::Permit;
-use toolcrib_store::cache::ListCache;
+use toolcrib_store::cache::{ListCache, Made};
 use toolcrib_upstream::mcp::oauth::TokenStore;
 use toolcrib_upstream::mcp::{self, CallError, EraMemory, Happening, Key, Pool, Ways, breaker};
 
@@ -251,6 +251,18 @@ impl Upstream for Connections {
         let current = self.current.load();
         let server = current.servers.get(server)?;
         current.discovery.kept_tools(server).as_ref().map(listed)
+    }
+
+    fn made(&self, server: &str) -> Option<Made> {
+        let current = self.current.load();
+        current.discovery.made(current.servers.get(server)?)
+    }
+
+    fn keep_made(&self, server: &str, at_ms: i64, made: &[u8]) {
+        let current = self.current.load();
+        if let Some(server) = current.servers.get(server) {
+            current.discovery.keep_made(server, at_ms, made);
+        }
     }
 
     fn list<'a>(

@@ -29,7 +29,7 @@ use toolcrib_config::model::Server;
 use toolcrib_core::catalog::Inference;
 use toolcrib_core::limits::DISCOVERY_ATTEMPT_MS_DEFAULT;
 use toolcrib_core::retry::Attempts;
-use toolcrib_store::cache::{Cached, ListCache};
+use toolcrib_store::cache::{Cached, ListCache, Made};
 use toolcrib_upstream::mcp::{CallError, Failure};
 
 use crate::capability::market::{CapabilityCatalog, Marketplace};
@@ -200,6 +200,23 @@ impl DiscoveryService {
             .cache
             .get_tools(&server.name, &server.fingerprint(), now)?;
         Some(Listing::from(cached))
+    }
+
+    /// What was made from the kept tools of a server, fresh or not. Reads a file.
+    pub(super) fn made(&self, server: &Server) -> Option<Made> {
+        let now = (self.clock)();
+        self.cache
+            .get_made(&server.name, &server.fingerprint(), now)
+    }
+
+    /// Keeps what was made from the tools that a server listed at a time. A disk that fails costs the
+    /// next start some time, and nothing now.
+    pub(super) fn keep_made(&self, server: &Server, at_ms: i64, made: &[u8]) {
+        let (name, fingerprint) = (&server.name, server.fingerprint());
+        let now = (self.clock)();
+        if let Err(error) = self.cache.store_made(name, &fingerprint, at_ms, made, now) {
+            tracing::debug!(server = name, %error, "what was made from a list was not kept");
+        }
     }
 
     /// The resources that a server gives now; they are not kept.

@@ -17,6 +17,7 @@ use super::ask::{Listing, Search};
 use super::asking::View;
 use super::discovery::DiscoveryError;
 use super::error::{Error, Result};
+use super::mark::Mark;
 use super::rack::Rack;
 use super::snapshot::{Entry, Snapshot};
 use super::upstream::{Health, Standing};
@@ -275,9 +276,9 @@ fn rights(caller: &Caller) -> String {
 
 /// Whether a caller may know of a server: of one whose tools are all hidden from it, it may not.
 pub(super) fn is_known_to(caller: &Caller, rack: &Rack) -> bool {
-    let hidden = |entry: &Arc<Entry>| visible(caller, &entry.subject()) == Visibility::Hidden;
+    let hidden = |mark: &Mark| mark.visible(caller) == Visibility::Hidden;
     caller.principal != Principal::Anonymous
-        && (rack.entries().is_empty() || !rack.entries().iter().all(hidden))
+        && (rack.marks().is_empty() || !rack.marks().iter().all(hidden))
 }
 
 fn row(caller: &Caller, rack: &Rack) -> Option<ServerRow> {
@@ -285,8 +286,8 @@ fn row(caller: &Caller, rack: &Rack) -> Option<ServerRow> {
         return None;
     }
     let (mut all, mut enabled, mut pending) = (0, 0, 0);
-    for entry in rack.entries() {
-        let seen = visible(caller, &entry.subject());
+    for mark in rack.marks() {
+        let seen = mark.visible(caller);
         all += usize::from(seen != Visibility::Hidden);
         enabled += usize::from(seen == Visibility::Shown);
         pending += usize::from(seen == Visibility::Pending);
@@ -353,14 +354,13 @@ struct Scope<'a> {
 fn search_in(caller: &Caller, search: &Search, scope: &Scope<'_>, view: View) -> Found {
     let server = scope.server;
     let snapshot = view.snapshot;
-    let shows = |entry: &Entry| match visible(caller, &entry.subject()) {
+    let shows = |mark: &Mark| match mark.visible(caller) {
         Visibility::Shown => true,
         Visibility::Disabled => search.include_disabled,
         Visibility::Pending | Visibility::Hidden => false,
     };
     let allow = |id: &ToolId| {
-        scope.pattern.matches(Some(id.server()), id.tool())
-            && snapshot.entry(id).is_some_and(|entry| shows(entry))
+        scope.pattern.matches(Some(id.server()), id.tool()) && snapshot.mark(id).is_some_and(shows)
     };
     let limit = search
         .limit
@@ -432,7 +432,7 @@ fn all_matching(
     let racks = snapshot
         .racks()
         .filter(|rack| server.is_none_or(|name| *rack.supplier.name == *name));
-    let ids = racks.flat_map(|rack| rack.entries()).map(|e| &e.tool.id);
+    let ids = racks.flat_map(|rack| rack.ids());
     let hits: Vec<_> = ids
         .filter(|id| allow(id))
         .map(|id| toolcrib_core::search::Hit {

@@ -76,8 +76,8 @@ fn near_tools(
     });
     let mut found: Vec<Arc<Entry>> = by_name.collect();
     let allow = |id: &ToolId| {
-        let entry = snapshot.entry(id);
-        entry.is_some_and(|e| visible(caller, &e.subject()) == Visibility::Shown)
+        let mark = snapshot.mark(id);
+        mark.is_some_and(|mark| mark.visible(caller) == Visibility::Shown)
     };
     let filter = Filter {
         allow: Some(&allow),

@@ -1,18 +1,20 @@
 //! The tools of one server, judged and ready to be found: one input of the catalog.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use serde_json::value::RawValue;
 use toolcrib_config::load::Config;
-use toolcrib_core::Tool;
 use toolcrib_core::canon::{Hash, definition_hash};
 use toolcrib_core::policy::approval::Wait;
 use toolcrib_core::policy::{Approval, ServerFacts};
 use toolcrib_core::search::{Part, ServerTools, Weights};
+use toolcrib_core::{Tool, ToolId};
 use toolcrib_store::approval::judgement::Standing;
 use toolcrib_store::approval::observation::{Definition, Observed};
 
 use super::definition::{self, Malformed};
+use super::kit::Kit;
+use super::mark::{Mark, Once};
 use super::snapshot::Entry;
 use super::spelling::Spellings;
 use super::stock::Terms;
@@ -38,11 +40,28 @@ pub struct Rack {
     pub supplier: Arc<Supplier>,
     /// Where the list comes from.
     pub source: Source,
-    /// What was wrong with the definitions that were left out.
-    pub left_out: Vec<Malformed>,
     pub(super) part: Arc<Part>,
+    /// In the order of the part.
+    marks: Vec<Mark>,
+    /// What the tools are read from when one is first looked at.
+    folded: Option<Folded>,
+    tools: OnceLock<Tools>,
+}
+
+/// Tools that an earlier process read, and what this one judges them by.
+#[derive(Debug)]
+struct Folded {
+    kit: Arc<Kit>,
+    judged: Judged,
+    terms: Terms,
+}
+
+/// The tools themselves.
+#[derive(Clone, Debug, Default)]
+struct Tools {
     entries: Vec<Arc<Entry>>,
     spellings: Spellings,
+    left_out: Vec<Malformed>,
 }
 
 /// Tools as they were sent, before anything was judged.
@@ -113,16 +132,34 @@ impl Draft {
     pub(super) fn definitions(&self) -> Vec<Definition> {
         let tools = self.tools.iter();
         tools
-            .map(|(offer, hash)| as_defined(&offer.tool, &offer.definition, hash))
+            .map(|(offer, hash)| as_defined(offer.tool.id.tool(), hash, offer.definition.get()))
+            .collect()
+    }
+
+    /// The same without their texts.
+    pub(super) fn names(&self) -> Vec<Definition> {
+        let tools = self.tools.iter();
+        tools
+            .map(|(offer, hash)| as_defined(offer.tool.id.tool(), hash, ""))
             .collect()
     }
 }
 
-fn as_defined(tool: &Tool, definition: &RawValue, hash: &Hash) -> Definition {
+fn as_defined(tool: &str, hash: &Hash, definition: &str) -> Definition {
     Definition {
-        tool: tool.id.tool().to_owned(),
+        tool: tool.to_owned(),
         hash: hash.to_string(),
-        definition: definition.get().to_owned(),
+        definition: definition.to_owned(),
+    }
+}
+
+impl Kit {
+    /// The tools as approval looks at them, without the texts of their definitions.
+    pub(super) fn names(&self) -> Vec<Definition> {
+        let tools = self.tools.iter();
+        tools
+            .map(|tool| as_defined(&tool.name, &tool.hash, ""))
+            .collect()
     }
 }
 
@@ -136,6 +173,7 @@ fn offer(tool: Tool, definition: Box<RawValue>) -> Offer {
 }
 
 /// What became of the definitions when they were held against what was accepted.
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Judged {
     /// They are accepted, whatever they are.
     Accepted,
@@ -172,7 +210,7 @@ fn approval(standing: Standing) -> Approval {
 impl Rack {
     /// A rack with nothing on it yet.
     pub(super) fn empty(supplier: Arc<Supplier>) -> Self {
-        Self::stock(supplier, Source::Nothing, Vec::new(), Vec::new())
+        Self::stock(supplier, Source::Nothing, Tools::default())
     }
 
     /// Puts judged tools on the rack: rules, approval and policy metadata applied.
@@ -183,6 +221,250 @@ impl Rack {
         judged: &Judged,
         terms: &Terms,
     ) -> Self {
+        let tools = Tools::of(&supplier, draft, judged, terms);
+        Self::stock(supplier, source, tools)
+    }
+
+    /// Puts tools on the rack that an earlier process read; `None` where rules have given one of them
+    /// other tags since. The definitions are read when a tool is first looked at.
+    pub(super) fn unpack(
+        supplier: Arc<Supplier>,
+        source: Source,
+        kit: Arc<Kit>,
+        judged: Judged,
+        terms: &Terms,
+    ) -> Option<Self> {
+        let mut once = Once::default();
+        let mut marks = Vec::with_capacity(kit.tools.len());
+        for (at, tool) in kit.tools.iter().enumerate() {
+            let (enabled, tags, _) = ruled(&supplier, &tool.name, &[], &terms.config);
+            if tags != tool.tags {
+                return None;
+            }
+            let id = ToolId::new(Arc::clone(&supplier.name), tool.name.as_str());
+            let mark = Mark {
+                enabled,
+                approval: judged.of(at).0,
+                needs: once.needs(&terms.rulebook.needs(&id, tool.risk)),
+                domain: kit.domain.clone(),
+            };
+            marks.push((kit.part.place(&tool.name)?, mark));
+        }
+        marks.sort_unstable_by_key(|(place, _)| *place);
+        Some(Self {
+            part: Arc::clone(&kit.part),
+            marks: marks.into_iter().map(|(_, mark)| mark).collect(),
+            supplier,
+            source,
+            folded: Some(Folded {
+                kit,
+                judged,
+                terms: terms.clone(),
+            }),
+            tools: OnceLock::new(),
+        })
+    }
+
+    fn stock(supplier: Arc<Supplier>, source: Source, tools: Tools) -> Self {
+        let listed: Vec<Arc<Tool>> = tools.entries.iter().map(|e| Arc::clone(&e.tool)).collect();
+        let part = Part::build(
+            &ServerTools {
+                name: &supplier.name,
+                aliases: &supplier.aliases,
+                about: &supplier.description,
+                tools: &listed,
+            },
+            &Weights::default(),
+        );
+        Self::of(supplier, source, Arc::new(part), tools)
+    }
+
+    fn of(supplier: Arc<Supplier>, source: Source, part: Arc<Part>, tools: Tools) -> Self {
+        let mut once = Once::default();
+        let marks = part.ids().filter_map(|id| {
+            let entry = tools.exact(id.tool())?;
+            let domain = entry.tool.domains.first();
+            Some(Mark {
+                enabled: entry.tool.enabled,
+                approval: entry.approval,
+                needs: once.needs(&entry.metadata.required_scopes),
+                domain: domain.map(|domain| once.domain(domain)),
+            })
+        });
+        Self {
+            marks: marks.collect(),
+            part,
+            supplier,
+            source,
+            folded: None,
+            tools: OnceLock::from(tools),
+        }
+    }
+
+    fn tools(&self) -> &Tools {
+        self.tools.get_or_init(|| match &self.folded {
+            Some(Folded { kit, judged, terms }) => {
+                Tools::of(&self.supplier, kit.draft(&self.supplier), judged, terms)
+            }
+            None => Tools::default(),
+        })
+    }
+
+    /// The same tools, judged again; `None` where nothing changed.
+    pub(super) fn rejudged(&self, judged: Judged) -> Option<Self> {
+        let supplier = Arc::clone(&self.supplier);
+        if let Some(Folded {
+            kit,
+            judged: before,
+            terms,
+        }) = &self.folded
+        {
+            if *before == judged {
+                return None;
+            }
+            let kit = Arc::clone(kit);
+            return Self::unpack(supplier, self.source, kit, judged, terms);
+        }
+        let tools = self.tools();
+        let entries: Vec<Arc<Entry>> = tools
+            .entries
+            .iter()
+            .enumerate()
+            .map(|(at, entry)| {
+                let (approval, request) = judged.of(at);
+                if approval == entry.approval && request == entry.request {
+                    return Arc::clone(entry);
+                }
+                Arc::new(Entry {
+                    tool: Arc::clone(&entry.tool),
+                    definition: entry.definition.clone(),
+                    hash: entry.hash,
+                    metadata: entry.metadata.clone(),
+                    approval,
+                    request,
+                    rule: entry.rule.clone(),
+                    own_tags: entry.own_tags.clone(),
+                    canonical: entry.canonical.clone(),
+                })
+            })
+            .collect();
+        let same = |(a, b): (&Arc<Entry>, &Arc<Entry>)| Arc::ptr_eq(a, b);
+        let changed = !entries.iter().zip(&tools.entries).all(same);
+        changed.then(|| {
+            let rejudged = Tools {
+                entries,
+                spellings: tools.spellings.clone(),
+                left_out: tools.left_out.clone(),
+            };
+            Self::of(supplier, self.source, Arc::clone(&self.part), rejudged)
+        })
+    }
+
+    /// The tools as an earlier process packed them, where that still holds.
+    pub(super) fn kit(&self, supplier: &Supplier, terms: &Terms) -> Option<Arc<Kit>> {
+        let kit = &self.folded.as_ref()?.kit;
+        kit.fits(supplier, terms).then(|| Arc::clone(kit))
+    }
+
+    /// The tools as they were before anything was judged.
+    pub(super) fn draft(&self) -> Draft {
+        let tools = self.entries().iter().map(|entry| {
+            let mut tool = (*entry.tool).clone();
+            tool.tags.clone_from(&entry.own_tags);
+            tool.enabled = true;
+            let offer = Offer {
+                tool,
+                definition: entry.definition.clone(),
+                honours_key: entry.metadata.honours_key,
+            };
+            (offer, entry.hash)
+        });
+        Draft {
+            tools: tools.collect(),
+            left_out: self.left_out().to_vec(),
+        }
+    }
+
+    /// The definitions as approval looks at them.
+    pub(super) fn definitions(&self) -> Vec<Definition> {
+        let entries = self.entries().iter();
+        entries
+            .map(|entry| as_defined(entry.tool.id.tool(), &entry.hash, entry.definition.get()))
+            .collect()
+    }
+
+    /// The same without their texts.
+    pub(super) fn names(&self) -> Vec<Definition> {
+        if let Some(folded) = &self.folded {
+            return folded.kit.names();
+        }
+        let entries = self.entries().iter();
+        entries
+            .map(|entry| as_defined(entry.tool.id.tool(), &entry.hash, ""))
+            .collect()
+    }
+
+    /// The tools, in the order of the server. Those of an earlier process are read now.
+    pub fn entries(&self) -> &[Arc<Entry>] {
+        &self.tools().entries
+    }
+
+    /// What was wrong with the definitions that were left out.
+    pub fn left_out(&self) -> &[Malformed] {
+        &self.tools().left_out
+    }
+
+    /// Whether the tools came as an earlier process packed them.
+    pub(super) fn is_packed(&self) -> bool {
+        self.folded.is_some()
+    }
+
+    /// Whether the definitions were read.
+    #[cfg(test)]
+    pub(super) fn is_read(&self) -> bool {
+        self.tools.get().is_some()
+    }
+
+    /// The ids of the tools, in the order of the server. Reads no definition.
+    pub fn ids(&self) -> Vec<&ToolId> {
+        match &self.folded {
+            Some(folded) => {
+                let tools = folded.kit.tools.iter();
+                let places = tools.filter_map(|tool| self.part.place(&tool.name));
+                places.filter_map(|at| self.part.ids().nth(at)).collect()
+            }
+            None => self.entries().iter().map(|e| &e.tool.id).collect(),
+        }
+    }
+
+    /// What decides whether callers see the tools, in no order that means anything. Reads no definition.
+    pub(crate) fn marks(&self) -> &[Mark] {
+        &self.marks
+    }
+
+    /// What decides whether callers see a tool, by its own name.
+    pub(super) fn mark(&self, tool: &str) -> Option<&Mark> {
+        self.marks.get(self.part.place(tool)?)
+    }
+
+    /// Whether the tools are known.
+    pub fn is_known(&self) -> bool {
+        self.source != Source::Nothing
+    }
+
+    /// A tool by any of its spellings; a spelling that two tools share names neither.
+    pub fn find(&self, tool: &str) -> Option<&Arc<Entry>> {
+        let tools = self.tools();
+        tools.entries.get(tools.spellings.find(tool)?)
+    }
+
+    pub(super) fn exact(&self, tool: &str) -> Option<&Arc<Entry>> {
+        self.tools().exact(tool)
+    }
+}
+
+impl Tools {
+    fn of(supplier: &Supplier, draft: Draft, judged: &Judged, terms: &Terms) -> Self {
         let mut spellings = Spellings::default();
         for (at, (offer, _)) in draft.tools.iter().enumerate() {
             spellings.add(offer.tool.id.tool(), at);
@@ -195,7 +477,8 @@ impl Rack {
             };
             let mut tool = offer.tool;
             let own_tags = tool.tags.clone();
-            let rule = apply_rules(&supplier, &mut tool, &terms.config);
+            let (enabled, tags, rule) = ruled(supplier, tool.id.tool(), &own_tags, &terms.config);
+            (tool.enabled, tool.tags) = (enabled, tags);
             let (server, name) = (tool.id.server(), tool.id.tool());
             let domains = terms.inference.domains(server, name);
             let categories = terms.inference.categories(server, name);
@@ -221,137 +504,30 @@ impl Rack {
                 own_tags,
             })
         });
-        let entries = entries.collect();
-        Self::stock(supplier, source, entries, draft.left_out)
-    }
-
-    fn stock(
-        supplier: Arc<Supplier>,
-        source: Source,
-        entries: Vec<Arc<Entry>>,
-        left_out: Vec<Malformed>,
-    ) -> Self {
-        let mut spellings = Spellings::default();
-        for (at, entry) in entries.iter().enumerate() {
-            spellings.add(entry.tool.id.tool(), at);
-        }
-        let tools: Vec<Arc<Tool>> = entries.iter().map(|e| Arc::clone(&e.tool)).collect();
-        let part = Part::build(
-            &ServerTools {
-                name: &supplier.name,
-                aliases: &supplier.aliases,
-                about: &supplier.description,
-                tools: &tools,
-            },
-            &Weights::default(),
-        );
         Self {
-            part: Arc::new(part),
-            supplier,
-            source,
-            left_out,
-            entries,
+            entries: entries.collect(),
+            left_out: draft.left_out,
             spellings,
         }
     }
 
-    /// The same tools, judged again; `None` where nothing changed.
-    pub(super) fn rejudged(&self, judged: &Judged) -> Option<Self> {
-        let entries: Vec<Arc<Entry>> = self
-            .entries
-            .iter()
-            .enumerate()
-            .map(|(at, entry)| {
-                let (approval, request) = judged.of(at);
-                if approval == entry.approval && request == entry.request {
-                    return Arc::clone(entry);
-                }
-                Arc::new(Entry {
-                    tool: Arc::clone(&entry.tool),
-                    definition: entry.definition.clone(),
-                    hash: entry.hash,
-                    metadata: entry.metadata.clone(),
-                    approval,
-                    request,
-                    rule: entry.rule.clone(),
-                    own_tags: entry.own_tags.clone(),
-                    canonical: entry.canonical.clone(),
-                })
-            })
-            .collect();
-        let same = |(a, b): (&Arc<Entry>, &Arc<Entry>)| Arc::ptr_eq(a, b);
-        let changed = !entries.iter().zip(&self.entries).all(same);
-        changed.then(|| Self {
-            supplier: Arc::clone(&self.supplier),
-            source: self.source,
-            left_out: self.left_out.clone(),
-            part: Arc::clone(&self.part),
-            entries,
-            spellings: self.spellings.clone(),
-        })
-    }
-
-    /// The tools as they were before anything was judged.
-    pub(super) fn draft(&self) -> Draft {
-        let tools = self.entries.iter().map(|entry| {
-            let mut tool = (*entry.tool).clone();
-            tool.tags.clone_from(&entry.own_tags);
-            tool.enabled = true;
-            let offer = Offer {
-                tool,
-                definition: entry.definition.clone(),
-                honours_key: entry.metadata.honours_key,
-            };
-            (offer, entry.hash)
-        });
-        Draft {
-            tools: tools.collect(),
-            left_out: self.left_out.clone(),
-        }
-    }
-
-    /// The definitions as approval looks at them.
-    pub(super) fn definitions(&self) -> Vec<Definition> {
-        let entries = self.entries.iter();
-        entries
-            .map(|entry| as_defined(&entry.tool, &entry.definition, &entry.hash))
-            .collect()
-    }
-
-    /// The tools, in the order of the server.
-    pub fn entries(&self) -> &[Arc<Entry>] {
-        &self.entries
-    }
-
-    /// Whether the tools are known.
-    pub fn is_known(&self) -> bool {
-        self.source != Source::Nothing
-    }
-
-    /// A tool by any of its spellings; a spelling that two tools share names neither.
-    pub fn find(&self, tool: &str) -> Option<&Arc<Entry>> {
-        self.entries.get(self.spellings.find(tool)?)
-    }
-
-    pub(super) fn exact(&self, tool: &str) -> Option<&Arc<Entry>> {
-        let entry = self.find(tool)?;
+    fn exact(&self, tool: &str) -> Option<&Arc<Entry>> {
+        let entry = self.entries.get(self.spellings.find(tool)?)?;
         (entry.tool.id.tool() == tool).then_some(entry)
     }
 }
 
-/// Sets whether the tool is enabled and adds the rules' tags; says what decided.
-fn apply_rules(supplier: &Supplier, tool: &mut Tool, config: &Config) -> String {
-    let found = config
-        .rules
-        .verdict(&supplier.name, tool.id.tool(), &tool.tags);
-    let said = found.verdict.to_string();
-    tool.tags = found.verdict.tags;
-    tool.enabled = found.verdict.enabled;
-    match supplier.leaves_out(tool.id.tool()) {
-        Some(why) if tool.enabled => {
-            tool.enabled = false;
-            format!("disabled: {why}")
-        }
-        _ => said,
+/// Whether rules leave a tool enabled, its own tags with theirs, and what decided.
+fn ruled(
+    supplier: &Supplier,
+    tool: &str,
+    own_tags: &[String],
+    config: &Config,
+) -> (bool, Vec<String>, String) {
+    let verdict = config.rules.verdict(&supplier.name, tool, own_tags).verdict;
+    let said = verdict.to_string();
+    match supplier.leaves_out(tool) {
+        Some(why) if verdict.enabled => (false, verdict.tags, format!("disabled: {why}")),
+        _ => (verdict.enabled, verdict.tags, said),
     }
 }

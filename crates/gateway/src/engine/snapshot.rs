@@ -1,6 +1,6 @@
 //! The catalog as one request sees it: whole, immutable, and never half of two.
 
-use std::collections::BTreeMap;
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
@@ -10,6 +10,7 @@ use toolcrib_core::policy::{Approval, Metadata, Rulebook, Subject};
 use toolcrib_core::search::Index;
 use toolcrib_core::{Tool, ToolId};
 
+use super::mark::Mark;
 use super::rack::Rack;
 use super::spelling::Spellings;
 use super::supplier::Supplier;
@@ -61,7 +62,7 @@ pub struct Snapshot {
     pub rulebook: Arc<Rulebook>,
     /// Finds tools.
     pub index: Index,
-    racks: BTreeMap<Arc<str>, Arc<Rack>>,
+    racks: HashMap<Arc<str>, Arc<Rack>>,
     order: Arc<[Arc<str>]>,
     spellings: Arc<Spellings>,
 }
@@ -142,6 +143,11 @@ impl Snapshot {
         self.racks.get(id.server())?.exact(id.tool())
     }
 
+    /// What decides whether callers see a tool, by its id exactly as it is kept. Reads no definition.
+    pub(super) fn mark(&self, id: &ToolId) -> Option<&Mark> {
+        self.racks.get(id.server())?.mark(id.tool())
+    }
+
     /// The id that is shown for a tool where ids are in kebab case.
     pub fn canonical_id(&self, entry: &Entry) -> String {
         let server = self.spellings.canonical(entry.tool.id.server());
@@ -156,9 +162,9 @@ impl Snapshot {
     /// How many tools are known, and how many of them rules leave enabled.
     pub fn counts(&self) -> (usize, usize) {
         self.racks()
-            .flat_map(|rack| rack.entries())
-            .fold((0, 0), |(all, enabled), entry| {
-                (all + 1, enabled + usize::from(entry.tool.enabled))
+            .flat_map(|rack| rack.marks())
+            .fold((0, 0), |(all, enabled), mark| {
+                (all + 1, enabled + usize::from(mark.enabled))
             })
     }
 }

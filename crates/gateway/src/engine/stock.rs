@@ -7,12 +7,13 @@ use toolcrib_core::Code;
 use toolcrib_core::catalog::Inference;
 use toolcrib_core::policy::approval::Origin;
 use toolcrib_core::policy::{ApprovalMode, Rulebook};
-use toolcrib_store::approval::observation::{Definition, Observation};
+use toolcrib_store::approval::observation::{Definition, Observation, Observed};
 
 use super::Engine;
 use super::abreast::abreast;
 use super::cache::Cache;
 use super::error::Error;
+use super::kit::Kit;
 use super::rack::{Draft, Judged, Rack, Source};
 use super::snapshot::Snapshot;
 use super::supplier::Supplier;
@@ -114,7 +115,8 @@ impl Engine {
             })
             .collect();
         let upstream = Arc::clone(&self.upstream);
-        let parcels = abreast(orders, move |order| order.fetch(&*upstream)).await;
+        let under = terms.clone();
+        let parcels = abreast(orders, move |order| order.fetch(&*upstream, &under)).await;
         let judged = self.judge_all(&parcels, &terms).await;
         let parcels = parcels.into_iter().zip(judged).collect();
         let under = terms.clone();
@@ -135,38 +137,57 @@ impl Engine {
     /// Holds the definitions of many servers against what was accepted, in one go.
     async fn judge_all(&self, parcels: &[Parcel], terms: &Terms) -> Vec<Judged> {
         let mode = terms.config.settings.policy.approval;
-        let judge = |parcel: &Parcel| match &parcel.found {
-            // What the user wrote down is accepted by having been written.
-            Some(found) if found.source == Source::Declared && mode != ApprovalMode::All => None,
-            Some(found) => Some(observation(
-                &parcel.supplier,
-                found.draft.definitions(),
-                mode,
-            )),
-            None => None,
+        // What the user wrote down is accepted by having been written.
+        let in_question = |parcel: &&Parcel| {
+            let source = parcel.found.as_ref().map(|found| found.source);
+            source.is_some_and(|s| s != Source::Declared || mode == ApprovalMode::All)
         };
-        let (places, observations): (Vec<usize>, Vec<Observation>) = parcels
-            .iter()
-            .enumerate()
-            .filter_map(|(place, parcel)| Some((place, judge(parcel)?)))
-            .unzip();
-        let mut judged: Vec<Judged> = parcels.iter().map(|_| Judged::Accepted).collect();
-        for (place, outcome) in places.into_iter().zip(self.observe_all(observations).await) {
-            judged[place] = outcome;
-        }
-        judged
+        let lists = parcels.iter().filter(in_question).map(|parcel| Doubted {
+            supplier: &parcel.supplier,
+            names: parcel.names(),
+            definitions: Box::new(|| parcel.definitions()),
+        });
+        let mut judged = self.judge_lists(lists.collect(), mode).await.into_iter();
+        let outcome = |parcel: &Parcel| {
+            let asked = in_question(&parcel);
+            let judged = asked.then(|| judged.next()).flatten();
+            judged.unwrap_or(if asked {
+                Judged::Unknown
+            } else {
+                Judged::Accepted
+            })
+        };
+        parcels.iter().map(outcome).collect()
     }
 
-    async fn observe_all(&self, observations: Vec<Observation>) -> Vec<Judged> {
-        let count = observations.len();
-        let observed = self.store.observe_all(observations, self.clock.now_ms());
-        match observed.await {
-            Ok(observed) => observed.into_iter().map(Judged::Observed).collect(),
-            Err(error) => {
-                tracing::error!(%error, "what was accepted of servers cannot be read; their tools wait");
-                (0..count).map(|_| Judged::Unknown).collect()
-            }
-        }
+    /// Holds lists against what was accepted. The texts of definitions are only needed where something
+    /// is new.
+    async fn judge_lists(&self, lists: Vec<Doubted<'_>>, mode: ApprovalMode) -> Vec<Judged> {
+        let unknown = |error: &dyn std::fmt::Display| {
+            tracing::error!(%error, "what was accepted of servers cannot be read; their tools wait");
+            lists.iter().map(|_| Judged::Unknown).collect()
+        };
+        let names = lists.iter().map(|list| list.names.clone());
+        let suppliers = lists.iter().map(|list| list.supplier);
+        let observations = suppliers.zip(names);
+        let observations = observations.map(|(by, names)| observation(by, names, mode));
+        let standings = match self.store.standings(observations.collect()).await {
+            Ok(standings) => standings,
+            Err(error) => return unknown(&error),
+        };
+        let new = lists.iter().zip(&standings);
+        let new = new.filter(|(_, standing)| standing.is_none());
+        let new = new.map(|(list, _)| observation(list.supplier, (list.definitions)(), mode));
+        let observed = self.store.observe_all(new.collect(), self.clock.now_ms());
+        let mut observed = match observed.await {
+            Ok(observed) => observed.into_iter(),
+            Err(error) => return unknown(&error),
+        };
+        let outcome = |standing: Option<Vec<Observed>>| {
+            let observed = standing.or_else(|| observed.next());
+            observed.map_or(Judged::Unknown, Judged::Observed)
+        };
+        standings.into_iter().map(outcome).collect()
     }
 
     /// Holds every list against what was accepted once more: somebody settled something.
@@ -175,18 +196,29 @@ impl Engine {
         let mode = snapshot.config.settings.policy.approval;
         let in_question = |rack: &&Arc<Rack>| {
             let accepted = rack.source == Source::Declared && mode != ApprovalMode::All;
-            !rack.entries().is_empty() && !accepted
+            !rack.marks().is_empty() && !accepted
         };
         let racks: Vec<&Arc<Rack>> = snapshot.racks().filter(in_question).collect();
-        let observations = racks
-            .iter()
-            .map(|rack| observation(&rack.supplier, rack.definitions(), mode));
-        let judged = self.observe_all(observations.collect()).await;
+        let lists = racks.iter().map(|rack| Doubted {
+            supplier: &rack.supplier,
+            names: rack.names(),
+            definitions: Box::new(|| rack.definitions()),
+        });
+        let judged = self.judge_lists(lists.collect(), mode).await;
         for (rack, judged) in racks.into_iter().zip(judged) {
-            if let Some(rejudged) = rack.rejudged(&judged) {
+            if let Some(rejudged) = rack.rejudged(judged) {
                 // A rack that was replaced meanwhile has been judged by what holds now.
                 let _ = self.publish_over(rack, Arc::new(rejudged));
             }
+        }
+    }
+
+    /// Packs what was read from a kept list, so that the next process need not read it.
+    pub(super) fn pack(&self, rack: &Rack, terms: &Terms) {
+        if let Source::Listed(at_ms) = rack.source
+            && let Some(kit) = Kit::pack(rack, terms)
+        {
+            self.upstream.keep_made(&rack.supplier.name, at_ms, &kit);
         }
     }
 
@@ -199,6 +231,28 @@ impl Engine {
             self.publish(rack)
         } else {
             Err(Outdated)
+        }
+    }
+}
+
+/// Packs the tools of every kept list that is not packed yet, so that the next process finds them
+/// without reading them. Whether they are accepted is not asked here, and not packed.
+pub fn pack_kept(config: &Arc<Config>, upstream: &dyn Upstream) {
+    let Ok(terms) = Terms::new(Arc::clone(config)) else {
+        return;
+    };
+    for supplier in Supplier::all(config) {
+        let order = Order {
+            wanted: supplier.enabled,
+            old: None,
+            supplier,
+        };
+        let (rack, _) = order.fetch(upstream, &terms).stow(&Judged::Unknown, &terms);
+        if let Source::Listed(at_ms) = rack.source
+            && !rack.is_packed()
+            && let Some(kit) = Kit::pack(&rack, &terms)
+        {
+            upstream.keep_made(&rack.supplier.name, at_ms, &kit);
         }
     }
 }
@@ -231,6 +285,14 @@ struct Order {
     wanted: bool,
 }
 
+/// A list that is held against what was accepted.
+struct Doubted<'a> {
+    supplier: &'a Supplier,
+    names: Vec<Definition>,
+    /// The same with their texts.
+    definitions: Box<dyn Fn() -> Vec<Definition> + Send + Sync + 'a>,
+}
+
 /// What was found for a rack.
 struct Parcel {
     supplier: Arc<Supplier>,
@@ -239,13 +301,20 @@ struct Parcel {
 
 struct Found {
     source: Source,
-    draft: Draft,
+    goods: Goods,
     fresh: bool,
 }
 
+enum Goods {
+    /// A list that was read.
+    Draft(Draft),
+    /// One that an earlier process read.
+    Kit(Arc<Kit>),
+}
+
 impl Order {
-    /// Looks for tools. Reads a file.
-    fn fetch(self, upstream: &dyn Upstream) -> Parcel {
+    /// Looks for tools. Reads files.
+    fn fetch(self, upstream: &dyn Upstream, terms: &Terms) -> Parcel {
         let Self {
             supplier,
             old,
@@ -255,18 +324,23 @@ impl Order {
             // Whether it is fresh is asked again: a reload drops what was kept in memory.
             Some(old) if matches!(old.source, Source::Listed(_)) => Some(Found {
                 source: old.source,
-                draft: old.draft(),
+                goods: match old.kit(&supplier, terms) {
+                    Some(kit) => Goods::Kit(kit),
+                    None => Goods::Draft(old.draft()),
+                },
                 fresh: false,
             }),
             _ if !supplier.declared.is_empty() => Some(Found {
                 source: Source::Declared,
-                draft: Draft::declared(&supplier),
+                goods: Goods::Draft(Draft::declared(&supplier)),
                 fresh: true,
             }),
-            _ => upstream.kept(&supplier.name).map(|kept| Found {
-                source: Source::Listed(kept.at_ms),
-                draft: read(&supplier, kept.list),
-                fresh: !kept.stale,
+            _ => packed(&supplier, upstream, terms).or_else(|| {
+                upstream.kept(&supplier.name).map(|kept| Found {
+                    source: Source::Listed(kept.at_ms),
+                    goods: Goods::Draft(read(&supplier, kept.list)),
+                    fresh: !kept.stale,
+                })
             }),
         };
         let found = if wanted { found() } else { None };
@@ -274,19 +348,58 @@ impl Order {
     }
 }
 
+/// What an earlier process read and packed of a server.
+fn packed(supplier: &Supplier, upstream: &dyn Upstream, terms: &Terms) -> Option<Found> {
+    let made = upstream.made(&supplier.name)?;
+    let kit = Kit::open(made.bytes(), supplier, terms)?;
+    Some(Found {
+        source: Source::Listed(made.stored_ms),
+        goods: Goods::Kit(Arc::new(kit)),
+        fresh: !made.stale,
+    })
+}
+
 impl Parcel {
+    /// The definitions as approval looks at them, without their texts.
+    fn names(&self) -> Vec<Definition> {
+        match self.found.as_ref().map(|found| &found.goods) {
+            Some(Goods::Draft(draft)) => draft.names(),
+            Some(Goods::Kit(kit)) => kit.names(),
+            None => Vec::new(),
+        }
+    }
+
+    fn definitions(&self) -> Vec<Definition> {
+        match self.found.as_ref().map(|found| &found.goods) {
+            Some(Goods::Draft(draft)) => draft.definitions(),
+            Some(Goods::Kit(kit)) => kit.draft(&self.supplier).definitions(),
+            None => Vec::new(),
+        }
+    }
+
     /// The rack with what was found on it, and whether that is fresh.
     fn stow(self, judged: &Judged, terms: &Terms) -> (Arc<Rack>, bool) {
         let Some(found) = self.found else {
             return (Arc::new(Rack::empty(self.supplier)), false);
         };
-        let rack = Rack::build(self.supplier, found.source, found.draft, judged, terms);
+        let draft = match found.goods {
+            Goods::Draft(draft) => draft,
+            Goods::Kit(kit) => {
+                let (supplier, judged) = (Arc::clone(&self.supplier), judged.clone());
+                let whole = Arc::clone(&kit);
+                match Rack::unpack(supplier, found.source, whole, judged, terms) {
+                    Some(rack) => return (Arc::new(rack), found.fresh),
+                    None => kit.draft(&self.supplier),
+                }
+            }
+        };
+        let rack = Rack::build(self.supplier, found.source, draft, judged, terms);
         (Arc::new(rack), found.fresh)
     }
 }
 
 /// What lists are judged by.
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub(super) struct Terms {
     pub(super) config: Arc<Config>,
     pub(super) rulebook: Arc<Rulebook>,
@@ -313,7 +426,7 @@ impl Terms {
         })
     }
 
-    fn of(snapshot: &Snapshot) -> Self {
+    pub(super) fn of(snapshot: &Snapshot) -> Self {
         Self {
             inference: Arc::new(snapshot.config.settings.capabilities.inference()),
             config: Arc::clone(&snapshot.config),

@@ -7,3 +7,4 @@ mod confirmation;
 mod execution;
 mod finding;
 mod keys;
+mod packed;

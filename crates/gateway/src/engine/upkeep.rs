@@ -11,6 +11,7 @@ use toolcrib_core::limits::{APPROVAL_POLL_MS, MAINTENANCE_MS, RECOVERY_MS};
 use toolcrib_store::audit::retention::Retention;
 
 use super::Engine;
+use super::stock::Terms;
 use super::upstream::{Change, Wish};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
@@ -24,6 +25,20 @@ impl Engine {
         self.tasks.spawn(Arc::clone(self).recover());
         self.tasks.spawn(Arc::clone(self).watch_settlements());
         self.tasks.spawn(Arc::clone(self).hear_changes());
+        let engine = Arc::clone(self);
+        self.tasks.spawn_blocking(move || engine.pack_all());
+    }
+
+    /// Packs the tools that had to be read from kept lists, so that the next process need not.
+    fn pack_all(&self) {
+        let snapshot = self.snapshot();
+        let terms = Terms::of(&snapshot);
+        for rack in snapshot.racks().filter(|rack| !rack.is_packed()) {
+            if self.ending.is_cancelled() {
+                return;
+            }
+            self.pack(rack, &terms);
+        }
     }
 
     /// Records what processes that share the store and died left open.

@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_config::load::Config;
 use toolcrib_core::Tool;
 use toolcrib_core::policy::Permit;
+use toolcrib_store::cache::Made;
 pub use toolcrib_upstream::mcp::{CallError, Client, Round};
 pub use toolcrib_upstream::rest::Adapter;
 
@@ -28,6 +29,15 @@ pub trait Upstream: Send + Sync + 'static {
     /// What a server said before about its tools, perhaps to an earlier process. Connects nothing, but
     /// may read a file.
     fn kept(&self, server: &str) -> Option<Listed>;
+
+    /// What an earlier process made from the tools that are kept of a server, while those have not
+    /// changed. May read a file.
+    fn made(&self, _server: &str) -> Option<Made> {
+        None
+    }
+
+    /// Keeps what was made from the tools that a server listed at a time. Writes a file.
+    fn keep_made(&self, _server: &str, _at_ms: i64, _made: &[u8]) {}
 
     /// Asks a server for its tools, connecting to it where needed.
     fn list<'a>(

@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use toolcrib_core::discovery::details::{self, Standing};
 use toolcrib_core::discovery::{definitions, listing, search};
-use toolcrib_core::policy::{Caller, Visibility, visible};
+use toolcrib_core::policy::{Caller, Visibility};
 use toolcrib_core::rpc::{self, Fault};
 
 use self::input::{Bad, Input};
@@ -66,11 +66,10 @@ impl Discovery {
         let (mut servers, mut tools) = (0, 0);
         for rack in snapshot.racks() {
             let before = tools;
-            for entry in rack.entries() {
-                if visible(caller, &entry.subject()) == Visibility::Shown {
+            for mark in rack.marks() {
+                if mark.visible(caller) == Visibility::Shown {
                     tools += 1;
-                    let domain = entry.tool.domains.first();
-                    subjects.push(domain.map_or(entry.tool.id.server(), String::as_str));
+                    subjects.push(mark.domain().unwrap_or(&rack.supplier.name));
                 }
             }
             servers += usize::from(tools > before);

@@ -23,6 +23,15 @@ impl Stamp {
         })
     }
 
+    /// The state as two numbers: nanoseconds since the epoch, and bytes.
+    pub(super) fn parts(self) -> (u64, u64) {
+        let since = self.modified.duration_since(UNIX_EPOCH).unwrap_or_default();
+        (
+            u64::try_from(since.as_nanos()).unwrap_or(u64::MAX),
+            self.bytes,
+        )
+    }
+
     /// When the file was last written.
     pub(super) fn modified_ms(self) -> i64 {
         let since = self.modified.duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -65,10 +74,11 @@ impl Disk for LocalDisk {
             return Err(ErrorKind::PermissionDenied.into());
         }
         let file = File::open(path)?;
-        if file.metadata()?.len() > bytes_max {
+        let length = file.metadata()?.len();
+        if length > bytes_max {
             return Err(ErrorKind::FileTooLarge.into());
         }
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(usize::try_from(length).unwrap_or_default());
         file.take(bytes_max).read_to_end(&mut bytes)?;
         Ok(bytes)
     }

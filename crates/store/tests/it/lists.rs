@@ -48,6 +48,13 @@ fn list(server: usize, version: usize, first_list_accepted: bool) -> Observation
     }
 }
 
+fn without_text(definition: &Definition) -> Definition {
+    Definition {
+        definition: String::new(),
+        ..definition.clone()
+    }
+}
+
 fn lists(version: usize) -> Vec<Observation> {
     (0..200).map(|server| list(server, version, true)).collect()
 }
@@ -87,6 +94,23 @@ async fn many_lists_cost_as_many_questions_and_commits_as_one() {
             .all(|seen| seen.standing == Standing::Unchanged)
     );
     let calls = witness.take();
+    let untold = |list: &Observation| Observation {
+        tools: list.tools.iter().map(without_text).collect(),
+        ..list.clone()
+    };
+    let told = store
+        .standings(lists(1).iter().map(untold).collect())
+        .await
+        .unwrap();
+    let told: Option<Vec<_>> = told.into_iter().collect();
+    assert_eq!(told, Some(again));
+    assert_eq!(count(&witness.take(), "SELECT"), 3);
+    let changed = store
+        .standings(vec![list(0, 2, true), list(1, 1, true)])
+        .await
+        .unwrap();
+    assert!(changed[0].is_none() && changed[1].is_some());
+    assert_eq!(count(&witness.take(), "commit"), 0);
     assert_eq!(count(&calls, "SELECT"), 3, "{calls:?}");
     assert_eq!(
         count(&calls, "commit") + count(&calls, "INSERT"),

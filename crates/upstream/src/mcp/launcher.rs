@@ -57,6 +57,9 @@ mod unix {
         else {
             return complain("the launcher was started by hand; use `toolcrib serve`");
         };
+        // Toolcrib does without huge pages; what it starts decides for itself.
+        #[cfg(target_os = "linux")]
+        let _ = rustix::thread::disable_transparent_huge_pages(false);
         // What a server leaves behind becomes a child of this process, wherever it moved itself.
         #[cfg(target_os = "linux")]
         let _ = rustix::process::set_child_subreaper(Some(rustix::process::getpid()));

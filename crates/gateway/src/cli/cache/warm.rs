@@ -10,6 +10,7 @@ use crate::cli::{Context, running};
 use crate::engine::clock::Clock;
 use crate::engine::connections::{Connections, Users};
 use crate::engine::discovery::{DiscoveryOptions, Event, WarmStats};
+use crate::engine::pack_kept;
 use crate::engine::upstream::Upstream as _;
 use crate::failure::Failure;
 use crate::ui::{Line, Progress};
@@ -32,7 +33,8 @@ pub(super) fn run(
     let surroundings = context.surroundings.clone();
     let stats = running::runtime()?.block_on(async {
         let connections = connections(surroundings);
-        connections.configure(&Arc::new(config));
+        let config = Arc::new(config);
+        connections.configure(&config);
         let service = connections
             .discovery()
             .with_listener(move |event| hear(&progress, event));
@@ -42,6 +44,7 @@ pub(super) fn run(
             }
         }
         let stats = service.warm_cache_for_servers(&servers, &options).await;
+        pack_kept(&config, &connections);
         connections.close().await;
         Ok::<_, Failure>(stats)
     })?;

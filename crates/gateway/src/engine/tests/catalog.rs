@@ -123,7 +123,7 @@ async fn one_bad_definition_costs_that_tool() {
     let left_out: Vec<String> = snapshot
         .rack("github")
         .unwrap()
-        .left_out
+        .left_out()
         .iter()
         .map(ToString::to_string)
         .collect();

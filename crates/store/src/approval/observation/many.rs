@@ -23,8 +23,7 @@ impl Store {
         }
         let observations: Arc<[Arc<Observation>]> =
             observations.into_iter().map(Arc::new).collect();
-        let preview = PreviewAll(Arc::clone(&observations));
-        let mut plans = self.inner.readers.snapshot(&preview).await?;
+        let mut plans = self.preview(&observations).await?;
         let (places, changing): (Vec<usize>, Vec<Observe>) = plans
             .iter()
             .zip(observations.iter())
@@ -46,6 +45,28 @@ impl Store {
             }
         }
         Ok(plans.into_iter().map(|plan| plan.observed).collect())
+    }
+
+    /// Where the tools of many lists stand as far as that follows from what was accepted; `None` for a
+    /// list that would change something, which [`Store::observe_all`] then has to see. The texts of the
+    /// definitions are not looked at. Only reads.
+    pub async fn standings(
+        &self,
+        observations: Vec<Observation>,
+    ) -> Result<Vec<Option<Vec<Observed>>>, StoreError> {
+        if observations.is_empty() {
+            return Ok(Vec::new());
+        }
+        let observations: Arc<[Arc<Observation>]> =
+            observations.into_iter().map(Arc::new).collect();
+        let plans = self.preview(&observations).await?;
+        let settled = |plan: Plan| plan.steps.is_empty().then_some(plan.observed);
+        Ok(plans.into_iter().map(settled).collect())
+    }
+
+    async fn preview(&self, lists: &Arc<[Arc<Observation>]>) -> Result<Vec<Plan>, StoreError> {
+        let preview = PreviewAll(Arc::clone(lists));
+        self.inner.readers.snapshot(&preview).await
     }
 }
 

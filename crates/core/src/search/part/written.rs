@@ -1,0 +1,217 @@
+//! A part as bytes: whoever kept them need not read the tools again.
+//!
+//! The bytes follow from how this very program reads tools, and say so nowhere: whoever keeps them
+//! must know by itself that the same program wrote them. Damaged bytes are no part; they never panic.
+
+use super::{Entry, Held, Part, PartWord, Posting};
+use crate::catalog::ToolId;
+use crate::search::likeness::Signs;
+use crate::search::meaning::DIMENSIONS;
+use crate::written::{Reader, Writer};
+
+impl Part {
+    /// Writes the part down.
+    pub fn write(&self, to: &mut Writer) {
+        to.text(&self.server);
+        to.numbers(&self.server_words);
+        to.count(self.entries.len());
+        for entry in &self.entries {
+            to.text(entry.id.tool());
+            to.numbers(&entry.name);
+            to.numbers(&entry.text);
+            to.rows(&entry.held, |held| row(held.word, held.impact, held.fields));
+            to.u32(entry.letters);
+            to.u32(u32::from(entry.takes));
+            to.u32(entry.actions);
+        }
+        to.text(&self.texts);
+        to.rows(&self.words, |word| {
+            let mut bytes = [0; 20];
+            bytes[..8].copy_from_slice(&word.id.to_le_bytes());
+            bytes[8..12].copy_from_slice(&word.ends.to_le_bytes());
+            bytes[12..16].copy_from_slice(&word.start.to_le_bytes());
+            bytes[16..].copy_from_slice(&word.len.to_le_bytes());
+            bytes
+        });
+        to.rows(&self.postings, |posting| {
+            row(posting.tool, posting.impact, posting.fields)
+        });
+        to.rows(&self.vectors, |vector| vector.map(i8::cast_unsigned));
+        to.rows(&self.scales, |scale| scale.to_le_bytes());
+        to.rows(&self.signs, |signs| {
+            let mut bytes = [0; 16];
+            bytes[..8].copy_from_slice(&signs[0].to_le_bytes());
+            bytes[8..].copy_from_slice(&signs[1].to_le_bytes());
+            bytes
+        });
+        to.rows(&self.keys, |(key, tool)| {
+            let mut bytes = [0; 12];
+            bytes[..8].copy_from_slice(&key.to_le_bytes());
+            bytes[8..].copy_from_slice(&tool.to_le_bytes());
+            bytes
+        });
+    }
+
+    /// Reads a part that was written down; `None` where there is none.
+    pub fn of_written(from: &mut Reader<'_>) -> Option<Self> {
+        let server: std::sync::Arc<str> = from.text()?.into();
+        let server_words = from.numbers()?.into();
+        let count = from.count()?;
+        let mut entries = Vec::with_capacity(count.min(from.left()));
+        for _ in 0..count {
+            entries.push(Entry {
+                id: ToolId::new(std::sync::Arc::clone(&server), from.text()?),
+                name: from.numbers()?.into(),
+                text: from.numbers()?.into(),
+                held: from
+                    .rows(|bytes: &[u8; 8]| {
+                        let (word, impact, fields) = parts(*bytes);
+                        Held {
+                            word,
+                            impact,
+                            fields,
+                        }
+                    })?
+                    .into(),
+                letters: from.u32()?,
+                takes: u16::try_from(from.u32()?).ok()?,
+                actions: from.u32()?,
+            });
+        }
+        let texts: Box<str> = from.text()?.into();
+        let part = Self {
+            server,
+            server_words,
+            entries,
+            texts,
+            words: from.rows(|bytes: &[u8; 20]| PartWord {
+                id: long(bytes, 0),
+                ends: short(bytes, 8),
+                start: short(bytes, 12),
+                len: short(bytes, 16),
+            })?,
+            postings: from.rows(|bytes: &[u8; 8]| {
+                let (tool, impact, fields) = parts(*bytes);
+                Posting {
+                    tool,
+                    impact,
+                    fields,
+                }
+            })?,
+            vectors: from.rows(|bytes: &[u8; DIMENSIONS]| bytes.map(u8::cast_signed))?,
+            scales: from.rows(|bytes: &[u8; 4]| f32::from_le_bytes(*bytes))?,
+            signs: from.rows(|bytes: &[u8; 16]| -> Signs { [long(bytes, 0), long(bytes, 8)] })?,
+            keys: from.rows(|bytes: &[u8; 12]| (long(bytes, 0), short(bytes, 8)))?,
+        };
+        part.is_whole().then_some(part)
+    }
+
+    /// Whether everything that is pointed at is there.
+    fn is_whole(&self) -> bool {
+        let tools = self.entries.len();
+        let is_there = |tool: u32| (tool as usize) < tools;
+        let listed = |word: &PartWord| {
+            let end = u64::from(word.start) + u64::from(word.len);
+            end <= self.postings.len() as u64
+        };
+        let spelt = |pair: &[PartWord]| pair[0].ends <= pair[1].ends;
+        let last = self.words.last().map_or(0, |word| word.ends as usize);
+        [self.vectors.len(), self.scales.len(), self.signs.len()] == [tools; 3]
+            && self.postings.iter().all(|posting| is_there(posting.tool))
+            && self.keys.iter().all(|(_, tool)| is_there(*tool))
+            && self.words.iter().all(listed)
+            && self.words.windows(2).all(spelt)
+            && self
+                .words
+                .iter()
+                .all(|word| self.texts.is_char_boundary(word.ends as usize))
+            && last == self.texts.len()
+    }
+}
+
+fn row(number: u32, impact: u16, fields: u16) -> [u8; 8] {
+    let mut bytes = [0; 8];
+    bytes[..4].copy_from_slice(&number.to_le_bytes());
+    bytes[4..6].copy_from_slice(&impact.to_le_bytes());
+    bytes[6..].copy_from_slice(&fields.to_le_bytes());
+    bytes
+}
+
+fn parts(bytes: [u8; 8]) -> (u32, u16, u16) {
+    let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
+    (short(&bytes, 0), half(4), half(6))
+}
+
+fn short<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
+    let mut out = [0; 4];
+    out.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(out)
+}
+
+fn long<const N: usize>(bytes: &[u8; N], at: usize) -> u64 {
+    let mut out = [0; 8];
+    out.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(out)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::catalog::Tool;
+    use crate::search::{Filter, Index, ServerTools, Weights};
+
+    fn part() -> Part {
+        let tools = ["create_issue", "closeIssue", "Übersicht"].map(|name| {
+            let schema =
+                json!({"properties": {"title": {"type": "string", "description": "Überschrift"}}});
+            Arc::new(Tool::new(
+                ToolId::new("tracker", name),
+                "Works on issues.",
+                schema,
+            ))
+        });
+        let server = ServerTools {
+            name: "tracker",
+            aliases: &["bugs".to_owned()],
+            about: "Issues and their fates",
+            tools: &tools,
+        };
+        Part::build(&server, &Weights::default())
+    }
+
+    #[test]
+    fn what_was_written_is_what_is_read() {
+        let part = part();
+        let mut writer = Writer::default();
+        part.write(&mut writer);
+        let bytes = writer.into_bytes();
+        let mut reader = Reader::new(&bytes);
+        let read = Part::of_written(&mut reader).unwrap();
+        assert_eq!((&read, reader.left()), (&part, 0));
+        let found =
+            Index::from_parts([Arc::new(read)]).search("close an issue", &Filter::default());
+        assert_eq!(found.hits[0].id.tool(), "closeIssue");
+    }
+
+    #[test]
+    fn damaged_bytes_are_no_part_and_harm_nobody() {
+        let mut writer = Writer::default();
+        part().write(&mut writer);
+        let bytes = writer.into_bytes();
+        for length in 0..bytes.len() {
+            assert!(Part::of_written(&mut Reader::new(&bytes[..length])).is_none());
+        }
+        for at in 0..bytes.len() {
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 0xff;
+            if let Some(part) = Part::of_written(&mut Reader::new(&damaged)) {
+                let index = Index::from_parts([Arc::new(part)]);
+                drop(index.search("close an issue", &Filter::default()));
+            }
+        }
+    }
+}
