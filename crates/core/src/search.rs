@@ -21,6 +21,7 @@ mod query;
 mod retrieve;
 mod scoreboard;
 mod signals;
+mod signs;
 pub(crate) mod values;
 mod vocabulary;
 mod wishes;

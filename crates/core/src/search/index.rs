@@ -5,9 +5,11 @@ use std::sync::Arc;
 
 use super::field::Weights;
 use super::part::{Entry, Part, ServerTools};
+use super::signs::Crosswise;
 use super::vocabulary::Vocabulary;
 use super::words::Reader;
 use crate::catalog::ToolId;
+use crate::limits::SEARCH_MEANING_SCAN_TOOLS;
 
 /// What can be found, ready to be searched. Immutable; a changed server gives a new index that
 /// shares every other server's part with the old one.
@@ -21,6 +23,8 @@ pub struct Index {
     slot_of: Vec<u32>,
     by_server: BTreeMap<Arc<str>, u32>,
     pub(crate) vocabulary: Vocabulary,
+    /// The signs of all vectors, where there are few enough tools to look at them all.
+    pub(crate) signs: Crosswise,
     /// Spellings of names: number, slot, tool.
     keys: Vec<(u64, u32, u32)>,
     tools: u32,
@@ -121,6 +125,7 @@ impl Index {
             slot_of: Vec::new(),
             by_server,
             vocabulary,
+            signs: Crosswise::default(),
             keys,
             tools: 0,
         };
@@ -137,6 +142,10 @@ impl Index {
             let count = slot.as_ref().map_or(0, |p| p.entries.len());
             self.tools += u32::try_from(count).unwrap_or(0);
             self.slot_of.resize(self.tools as usize, number);
+        }
+        if self.tools as usize <= SEARCH_MEANING_SCAN_TOOLS {
+            let parts = self.slots.iter().flatten();
+            self.signs = Crosswise::of(parts.flat_map(|part| &part.signs));
         }
     }
 

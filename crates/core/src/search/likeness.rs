@@ -6,40 +6,13 @@
 use std::cell::RefCell;
 
 use super::index::Index;
-use super::meaning::{DIMENSIONS, Packed, product};
+use super::meaning::{Packed, product};
 use super::retrieve::by_name;
+use super::signs::{self, Signs, differing, signs};
 use crate::limits::{SEARCH_MEANING_CANDIDATES, SEARCH_MEANING_COMPARED};
 
 /// Least likeness at which a tool is looked at without a word in common.
 const LIKENESS_MIN: f32 = 0.3;
-
-/// The signs of a vector, one bit each.
-pub(crate) type Signs = [u64; DIMENSIONS / 64];
-
-/// The signs of a vector.
-pub(crate) fn signs(steps: &[i16; DIMENSIONS]) -> Signs {
-    let mut out = Signs::default();
-    for (at, step) in steps.iter().enumerate() {
-        out[at / 64] |= u64::from(*step > 0) << (at % 64);
-    }
-    out
-}
-
-/// How many signs differ.
-#[inline]
-fn differing(a: &Signs, b: &Signs) -> u8 {
-    // Ones are counted in both words together: not every processor counts them by itself.
-    const PAIRS: u64 = 0x5555_5555_5555_5555;
-    const FOURS: u64 = 0x3333_3333_3333_3333;
-    const BYTES: u64 = 0x0f0f_0f0f_0f0f_0f0f;
-    let fours = |x: u64| {
-        let pairs = x - ((x >> 1) & PAIRS);
-        (pairs & FOURS) + ((pairs >> 2) & FOURS)
-    };
-    let both = fours(a[0] ^ b[0]) + fours(a[1] ^ b[1]);
-    let bytes = (both & BYTES) + ((both >> 4) & BYTES);
-    bytes.wrapping_mul(0x0101_0101_0101_0101).to_be_bytes()[0]
-}
 
 /// How alike a wish and a tool are, -1 to 1.
 pub(crate) fn likeness(index: &Index, number: u32, about: &Packed) -> f32 {
@@ -65,8 +38,8 @@ fn scaled(product: i32, scale: f32) -> f32 {
 /// What a comparison needs; kept between searches, so that a search allocates none of it.
 #[derive(Default)]
 struct Scratch {
-    /// Per tool, how many signs differ.
-    unlike: Vec<u8>,
+    signs: signs::Scratch,
+    near: Vec<u32>,
     found: Vec<(f32, u32)>,
 }
 
@@ -80,24 +53,20 @@ pub(crate) fn alike(index: &Index, about: &Packed, only: Option<u32>) -> Vec<u32
         return Vec::new();
     }
     let wish = signs(&about.steps);
-    let (base, slots) = match only {
-        None => (0, &index.slots[..]),
-        Some(slot) => (
-            index.bases[slot as usize],
-            &index.slots[slot as usize..=slot as usize],
-        ),
-    };
-    SCRATCH.with_borrow_mut(|Scratch { unlike, found }| {
-        unlike.clear();
+    SCRATCH.with_borrow_mut(|Scratch { signs, near, found }| {
+        near.clear();
         found.clear();
-        for part in slots.iter().flatten() {
-            unlike.extend(part.signs.iter().map(|tool| differing(&wish, tool)));
+        let wanted = SEARCH_MEANING_COMPARED;
+        match only {
+            None => index
+                .signs
+                .nearest(&wish, wanted, signs, |number| near.push(number)),
+            Some(slot) => near_in_part(index, slot, &wish, near),
         }
-        let most = farthest(unlike);
-        for (number, _) in (base..).zip(&*unlike).filter(|(_, level)| **level <= most) {
-            let likeness = likeness(index, number, about);
+        for number in &*near {
+            let likeness = likeness(index, *number, about);
             if likeness >= LIKENESS_MIN {
-                found.push((likeness, number));
+                found.push((likeness, *number));
             }
         }
         let order = |a: &(f32, u32), b: &(f32, u32)| {
@@ -112,43 +81,23 @@ pub(crate) fn alike(index: &Index, about: &Packed, only: Option<u32>) -> Vec<u32
     })
 }
 
-/// The number of differing signs up to which tools are compared in full: enough for
-/// [`SEARCH_MEANING_COMPARED`], those of one number together, so that no order matters.
-fn farthest(unlike: &[u8]) -> u8 {
-    let mut levels = [0_usize; 256];
-    for level in unlike {
-        levels[usize::from(*level)] += 1;
-    }
-    let mut tools = 0;
-    let enough = levels.iter().position(|count| {
-        tools += count;
-        tools >= SEARCH_MEANING_COMPARED
-    });
-    enough
-        .and_then(|level| u8::try_from(level).ok())
-        .unwrap_or(u8::MAX)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn signs_tell_opposite_vectors_apart() {
-        let mut steps = [1_i16; DIMENSIONS];
-        let all = signs(&steps);
-        assert_eq!(differing(&all, &all), 0);
-        steps[3] = -5;
-        steps[100] = 0;
-        assert_eq!(differing(&all, &signs(&steps)), 2);
-        assert_eq!(differing(&all, &signs(&[-1; DIMENSIONS])), 128);
-    }
-
-    #[test]
-    fn tools_with_as_many_differing_signs_are_compared_together() {
-        assert_eq!(farthest(&[]), u8::MAX);
-        let mut levels = vec![30, 10, 30];
-        levels.extend(vec![20; SEARCH_MEANING_COMPARED * 3]);
-        assert_eq!(farthest(&levels), 20);
-    }
+/// The tools of one part whose signs agree best with the wish's: [`SEARCH_MEANING_COMPARED`], and those
+/// that agree as much as the last of them, so that no order matters.
+fn near_in_part(index: &Index, slot: u32, wish: &Signs, near: &mut Vec<u32>) {
+    let Some(part) = index.part(slot) else {
+        return;
+    };
+    let base = index.bases[slot as usize];
+    let mut levels: Vec<u32> = part
+        .signs
+        .iter()
+        .map(|tool| differing(wish, tool))
+        .collect();
+    let numbers = (base..).zip(levels.clone());
+    let most = if levels.len() > SEARCH_MEANING_COMPARED {
+        *levels.select_nth_unstable(SEARCH_MEANING_COMPARED - 1).1
+    } else {
+        u32::MAX
+    };
+    near.extend(numbers.filter(|(_, level)| *level <= most).map(|(n, _)| n));
 }

@@ -211,13 +211,18 @@ pub(crate) fn narrow(steps: &[i16; DIMENSIONS]) -> [i8; DIMENSIONS] {
     steps.map(|step| step as i8)
 }
 
-/// Product of two vectors, in steps.
+/// Product of two vectors, in steps. Two products of steps fit 16 bits and are added up there, so that
+/// processors take eight of them at once.
 #[inline]
 pub(crate) fn product(a: &[i16; DIMENSIONS], b: &[i8; DIMENSIONS]) -> i32 {
-    a.iter()
-        .zip(b)
-        .map(|(a, b)| i32::from(*a) * i32::from(*b))
-        .sum()
+    let mut sums = [0_i32; 8];
+    for (a, b) in a.as_chunks::<16>().0.iter().zip(b.as_chunks::<16>().0) {
+        for at in 0..8 {
+            let two = a[at] * i16::from(b[at]) + a[at + 8] * i16::from(b[at + 8]);
+            sums[at] += i32::from(two);
+        }
+    }
+    sums.iter().sum()
 }
 
 /// Whether what stands there is said, not an address or a path to be handed over.

@@ -96,10 +96,7 @@ impl Model {
             .count()
             .min(10);
         let close = f64::from(u32::try_from(close).unwrap_or(10));
-        let signal = |name: &str| {
-            let at = SIGNAL_NAMES.iter().position(|have| *have == name);
-            at.map_or(0.0, |at| f64::from(first[at]))
-        };
+        let signal = |at: usize| f64::from(first[at]);
         let truth = |holds: bool| f64::from(u8::from(holds));
         let evidence: Evidence = [
             1.0,
@@ -107,14 +104,14 @@ impl Model {
             ln(share / (1.0 - share + 1e-3)),
             close / 10.0,
             best / 10.0,
-            signal("cover"),
-            signal("likeness"),
-            signal("lexical_share"),
-            signal("words_known"),
-            signal("name_share"),
-            truth(signal("lexical_relative") >= 1.0),
-            truth(signal("likeness_relative") >= 0.0),
-            signal("wish_likeness"),
+            signal(const { place("cover") }),
+            signal(const { place("likeness") }),
+            signal(const { place("lexical_share") }),
+            signal(const { place("words_known") }),
+            signal(const { place("name_share") }),
+            truth(signal(const { place("lexical_relative") }) >= 1.0),
+            truth(signal(const { place("likeness_relative") }) >= 0.0),
+            signal(const { place("wish_likeness") }),
         ];
         let sum: f64 = evidence
             .iter()
@@ -128,6 +125,23 @@ impl Model {
         let confidence = sigmoid(sum) as f32;
         confidence
     }
+}
+
+/// The place of a signal, known when this is compiled.
+const fn place(name: &str) -> usize {
+    let mut at = 0;
+    while at < SIGNALS {
+        let (have, name) = (SIGNAL_NAMES[at].as_bytes(), name.as_bytes());
+        let mut same = 0;
+        while same < have.len() && same < name.len() && have[same] == name[same] {
+            same += 1;
+        }
+        if same == have.len() && same == name.len() {
+            return at;
+        }
+        at += 1;
+    }
+    panic!("no signal is called so")
 }
 
 /// How likely a tool is that stands so far behind the first.

@@ -8,8 +8,8 @@ use serde_json::Value;
 
 use super::field::{FIELDS, Field, Weights};
 use super::lexicon::Lexicon;
-use super::likeness::{Signs, signs};
 use super::meaning::{DIMENSIONS, FIELD_PIECES_MAX, Meaning, Sum, narrow};
+use super::signs::{Signs, signs};
 use super::words::{QuickMap, READER, Reader, WordId, key, word_id};
 use crate::catalog::{Tool, ToolId};
 use crate::limits::{SEARCH_FIELD_WORDS_MAX, SEARCH_SCHEMA_DEPTH_MAX, SEARCH_SEQUENCE_WORDS_MAX};

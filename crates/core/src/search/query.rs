@@ -156,14 +156,14 @@ impl Query {
 pub(crate) struct Lookup {
     mask: usize,
     /// Which words may be there at all, by their low bits.
-    present: [u64; PRESENT_WORDS],
+    present: [bool; PRESENT],
     /// Word and its range in `spoken`; an empty range is a vacant slot.
     slots: Vec<(u32, u16, u16)>,
     /// Terms and factors, by word.
     spoken: Vec<(u16, f32)>,
 }
 
-const PRESENT_WORDS: usize = 32;
+const PRESENT: usize = 2048;
 
 impl Lookup {
     fn new(query: &Query) -> Self {
@@ -180,7 +180,7 @@ impl Lookup {
         let size = (all.len() * 2 + 1).next_power_of_two();
         let mut lookup = Self {
             mask: size - 1,
-            present: [0; PRESENT_WORDS],
+            present: [false; PRESENT],
             slots: vec![(0, 0, 0); size],
             spoken: all
                 .iter()
@@ -197,8 +197,7 @@ impl Lookup {
     }
 
     fn insert(&mut self, word: u32, from: u16, to: u16) {
-        let bit = word as usize % (PRESENT_WORDS * 64);
-        self.present[bit / 64] |= 1 << (bit % 64);
+        self.present[word as usize % PRESENT] = true;
         let mut at = (word >> 11) as usize & self.mask;
         while self.slots[at].1 != self.slots[at].2 {
             at = (at + 1) & self.mask;
@@ -209,8 +208,7 @@ impl Lookup {
     /// Terms that `word` speaks for, and how well; each term once.
     #[inline]
     pub(crate) fn get(&self, word: u32) -> &[(u16, f32)] {
-        let bit = word as usize % (PRESENT_WORDS * 64);
-        if self.present[bit / 64] & (1 << (bit % 64)) == 0 {
+        if !self.present[word as usize % PRESENT] {
             return &[];
         }
         let mut at = (word >> 11) as usize & self.mask;
@@ -241,6 +239,10 @@ fn mentions(text: &str) -> Vec<u64> {
     let mut out = Vec::new();
     for chunk in text.split_whitespace() {
         let chunk = chunk.trim_matches(|c: char| !c.is_alphanumeric());
+        // An ordinary word, perhaps with a capital, is seen at a glance.
+        if chunk.bytes().skip(1).all(|b| b.is_ascii_lowercase()) {
+            continue;
+        }
         let inner = chunk.contains(['_', ':', '-', '.'])
             || chunk
                 .chars()

@@ -102,7 +102,7 @@ pub(crate) fn expand(index: &Index, query: &mut Query, slot: Option<u32>, reader
         joined.clear();
         joined.push_str(&query.terms[a].word.folded);
         joined.push_str(&query.terms[b].word.folded);
-        let id = reader.word(&joined).id;
+        let id = reader.id(&joined);
         if is_known(id) {
             query.terms[a].variants.push((id, 0.8));
             query.terms[b].variants.push((id, 0.8));
@@ -217,12 +217,15 @@ pub(crate) fn retrieve(index: &Index, query: &Query, scope: &Scope<'_>) -> Found
     } else {
         Vec::new()
     };
-    let allowed = |c: &Candidate| {
-        scope
-            .allow
-            .is_none_or(|allow| index.entry(c.number).is_some_and(|e| allow(&e.id)))
+    let wanted = scope.wanted.max(SEARCH_CANDIDATES);
+    let room = if later.is_empty() {
+        wanted
+    } else {
+        scope.wanted.max(SEARCH_COMPLETED_TOOLS)
     };
-    let (mut candidates, mut akin) = BOARD.with_borrow_mut(|board| {
+    // Whoever decides what may be seen is asked only when the scoreboard is given back.
+    let mut shortlist = Shortlist::new(scope.allow.map_or(room, |_| usize::MAX));
+    let mut akin: Vec<Candidate> = BOARD.with_borrow_mut(|board| {
         board.prepare(index.len());
         for (number, group) in now {
             for (listed, factor) in &words[group.words.clone()] {
@@ -234,17 +237,22 @@ pub(crate) fn retrieve(index: &Index, query: &Query, scope: &Scope<'_>) -> Found
             number: *number,
             score: board.sum(*number),
         };
-        let candidates: Vec<Candidate> = board.touched().iter().map(scored).collect();
-        let akin: Vec<Candidate> = akin.iter().map(scored).collect();
-        board.clear();
-        (candidates, akin)
+        let akin = akin.iter().map(scored).collect();
+        board.drain(|number, score| shortlist.offer(Candidate { number, score }));
+        akin
     });
-    if scope.allow.is_some() {
+    let Shortlist {
+        kept: mut candidates,
+        offered: mut total,
+        ..
+    } = shortlist;
+    if let Some(allow) = scope.allow {
+        let allowed = |c: &Candidate| index.entry(c.number).is_some_and(|e| allow(&e.id));
         candidates.retain(allowed);
         akin.retain(allowed);
+        total = candidates.len();
     }
-    let total = candidates.len() + akin.iter().filter(|c| c.score == 0).count();
-    let wanted = scope.wanted.max(SEARCH_CANDIDATES);
+    total += akin.iter().filter(|c| c.score == 0).count();
     if !later.is_empty() {
         let later: Vec<Common<'_, '_>> = later
             .iter()
@@ -334,6 +342,51 @@ fn common_words(index: &Index, number: u32, groups: &[Common<'_, '_>]) -> u32 {
         sum += strongest;
     }
     sum
+}
+
+/// The best of many, as they come: what as many as there is room for surpass is dropped on the way.
+struct Shortlist {
+    kept: Vec<Candidate>,
+    offered: usize,
+    room: usize,
+    /// Least score that may still come among the best.
+    border: u32,
+    /// How many are kept before the worst are dropped.
+    full: usize,
+}
+
+impl Shortlist {
+    fn new(room: usize) -> Self {
+        Self {
+            kept: Vec::new(),
+            offered: 0,
+            room,
+            border: 0,
+            full: room.saturating_mul(3),
+        }
+    }
+
+    #[inline]
+    fn offer(&mut self, candidate: Candidate) {
+        self.offered += 1;
+        if candidate.score >= self.border {
+            self.kept.push(candidate);
+            if self.kept.len() >= self.full {
+                self.drop_worst();
+            }
+        }
+    }
+
+    /// Drops what is worse than as many as there is room for; ties at the border stay.
+    fn drop_worst(&mut self) {
+        let (_, last, _) = self
+            .kept
+            .select_nth_unstable_by_key(self.room - 1, |c| Reverse(c.score));
+        let border = last.score;
+        self.kept.retain(|c| c.score >= border);
+        self.border = border;
+        self.full = self.kept.len() + 2 * self.room;
+    }
 }
 
 /// Keeps the `wanted` best, in no order.

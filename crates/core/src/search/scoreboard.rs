@@ -6,11 +6,12 @@ use super::part::Posting;
 #[derive(Clone, Copy, Debug, Default)]
 struct Line {
     sum: u32,
-    /// What the group that came last has added.
-    best: u32,
-    /// The group that came last, counted from 1; 0 where none has come.
-    group: u32,
+    /// The group that came last, counted from 1, above what it has added; 0 where none has come.
+    last: u32,
 }
+
+/// Where the number of a group begins; what one group adds is below it.
+const GROUP_SHIFT: u32 = 24;
 
 /// Scores by tool; kept between searches, so that a search allocates none of it.
 #[derive(Debug, Default)]
@@ -31,20 +32,21 @@ impl Scoreboard {
     /// counts; groups come one after the other, numbered from 1.
     #[inline]
     pub(crate) fn add(&mut self, base: u32, postings: &[Posting], group: u32, strength: u32) {
+        let group = group << GROUP_SHIFT;
         for posting in postings {
             let number = base + posting.tool;
             let worth = (strength * u32::from(posting.impact)) >> 4;
+            debug_assert!(worth >> GROUP_SHIFT == 0);
             let line = &mut self.lines[number as usize];
-            if line.group != group {
-                if line.group == 0 {
+            if line.last < group {
+                if line.last == 0 {
                     self.touched.push(number);
                 }
-                line.group = group;
-                line.best = worth;
                 line.sum += worth;
-            } else if worth > line.best {
-                line.sum += worth - line.best;
-                line.best = worth;
+                line.last = group + worth;
+            } else if group + worth > line.last {
+                line.sum += group + worth - line.last;
+                line.last = group + worth;
             }
         }
     }
@@ -54,15 +56,11 @@ impl Scoreboard {
         self.lines[number as usize].sum
     }
 
-    /// The tools that have anything, in no order.
-    pub(crate) fn touched(&self) -> &[u32] {
-        &self.touched
-    }
-
-    /// Back to nothing.
-    pub(crate) fn clear(&mut self) {
+    /// Calls `take(number, sum)` for the tools that have anything, in no order; back to nothing.
+    pub(crate) fn drain(&mut self, mut take: impl FnMut(u32, u32)) {
         for &number in &self.touched {
-            self.lines[number as usize] = Line::default();
+            let line = std::mem::take(&mut self.lines[number as usize]);
+            take(number, line.sum);
         }
         self.touched.clear();
     }
@@ -86,8 +84,11 @@ mod tests {
         board.add(2, &[posting(1, 16)], 1, 10);
         board.add(2, &[posting(0, 16)], 2, 5);
         assert_eq!((board.sum(2), board.sum(3), board.sum(4)), (35, 20, 0));
-        assert_eq!(board.touched(), [2, 3]);
-        board.clear();
-        assert_eq!((board.sum(2), board.touched().len()), (0, 0));
+        for expect in [&[(2, 35), (3, 20)][..], &[]] {
+            let mut drained = Vec::new();
+            board.drain(|number, sum| drained.push((number, sum)));
+            assert_eq!(drained, expect);
+            assert_eq!(board.sum(2), 0);
+        }
     }
 }

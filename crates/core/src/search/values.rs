@@ -100,7 +100,8 @@ fn quoted(text: &str) -> Vec<Span> {
 }
 
 fn value_kind(chunk: &str) -> Option<u16> {
-    if chunk.is_empty() {
+    // An ordinary word is no value; that is seen at a glance.
+    if chunk.bytes().all(|b| b.is_ascii_alphabetic()) {
         return None;
     }
     let has_digit = chunk.bytes().any(|b| b.is_ascii_digit());

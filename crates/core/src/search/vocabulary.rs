@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use super::part::Part;
-use super::words::{QuickMap, WordId, word_id};
+use super::words::{QuickMap, WordId};
 use crate::limits::SEARCH_STAND_INS_MAX;
 
 /// Where the postings of a word stand in one part.
@@ -50,9 +50,22 @@ impl Listed {
     }
 }
 
-/// The words of all parts, by text and by number.
+/// The words of all parts. Most of them are shared between an index and those that come of it by
+/// changes; what has changed since stands beside them, until it is worth putting together.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Vocabulary {
+    base: Arc<Glossary>,
+    /// Glossary that are listed otherwise than in `base`; without places where they are gone.
+    changed: Glossary,
+    len: usize,
+}
+
+/// Glossary are put together anew when more than this share of them has changed.
+const CHANGED_SHARE: usize = 4;
+
+/// Some words, by text and by number.
+#[derive(Clone, Debug, Default)]
+struct Glossary {
     words: Vec<Arc<Listed>>,
     /// The number of each word.
     ids: Vec<WordId>,
@@ -60,6 +73,93 @@ pub(crate) struct Vocabulary {
     marks: Vec<Mark>,
     /// Open addressing: places in `words` plus one, 0 for vacant.
     table: Vec<u32>,
+}
+
+impl Glossary {
+    /// These words, which come by text.
+    fn of(words: Vec<Arc<Listed>>) -> Self {
+        let ids: Vec<WordId> = words.iter().map(|w| w.id).collect();
+        let marks = words.iter().map(|w| Mark::of(&w.text)).collect();
+        let size = (ids.len() * 2 + 1).next_power_of_two();
+        let mut table = vec![0; size];
+        for (number, id) in (1_u32..).zip(&ids) {
+            let mut at = slot_of(*id, size);
+            while table[at] != 0 {
+                at = (at + 1) & (size - 1);
+            }
+            table[at] = number;
+        }
+        Self {
+            words,
+            ids,
+            marks,
+            table,
+        }
+    }
+
+    fn get(&self, id: WordId) -> Option<&Arc<Listed>> {
+        if self.words.is_empty() {
+            return None;
+        }
+        let mask = self.table.len() - 1;
+        let mut at = slot_of(id, self.table.len());
+        while self.table[at] != 0 {
+            let place = self.table[at] as usize - 1;
+            if self.ids[place] == id {
+                return Some(&self.words[place]);
+            }
+            at = (at + 1) & mask;
+        }
+        None
+    }
+
+    /// Places of the words that begin with `prefix`.
+    fn range(&self, prefix: &str) -> std::ops::Range<usize> {
+        let from = self.words.partition_point(|w| *w.text < *prefix);
+        let count = self.words[from..].partition_point(|w| w.text.starts_with(prefix));
+        from..from + count
+    }
+
+    /// Calls `take` for every word that begins with `word` and for how many letters are left of it.
+    fn begun<'s>(&'s self, word: &Wanted<'_>, mut take: impl FnMut(&'s Arc<Listed>, usize)) {
+        for listed in &self.words[self.range(word.text)] {
+            let extra = listed.text.chars().count();
+            take(listed, extra.saturating_sub(word.letters.len()));
+        }
+    }
+
+    /// Calls `take` for every word that is at most so many typing errors away, and for how many.
+    fn near<'s>(
+        &'s self,
+        word: &Wanted<'_>,
+        errors_max: usize,
+        rows: &mut Rows,
+        mut take: impl FnMut(&'s Arc<Listed>, usize),
+    ) {
+        let firsts = match word.letters {
+            [first, second, ..] if first == second => &word.letters[..1],
+            letters => &letters[..letters.len().min(2)],
+        };
+        for first in firsts {
+            let range = self.range(first.encode_utf8(&mut [0; 4]));
+            for (at, mark) in range.clone().zip(&self.marks[range]) {
+                if !word.mark.is_near(*mark, errors_max) {
+                    continue;
+                }
+                let listed = &self.words[at];
+                if let Some(errors) = rows.distance(word.letters, &listed.text, errors_max) {
+                    take(listed, errors);
+                }
+            }
+        }
+    }
+}
+
+/// A word that is looked for.
+struct Wanted<'a> {
+    text: &'a str,
+    letters: &'a [char],
+    mark: Mark,
 }
 
 impl Vocabulary {
@@ -78,154 +178,123 @@ impl Vocabulary {
                 });
             }
         }
-        let mut words: Vec<Arc<Listed>> = places
-            .into_iter()
-            .map(|(id, (text, mut places))| {
-                places.sort_unstable_by_key(|p| p.slot);
-                Arc::new(Listed::new(id, text, places))
-            })
-            .collect();
+        let words = places.into_iter().map(|(id, (text, mut places))| {
+            places.sort_unstable_by_key(|p| p.slot);
+            Arc::new(Listed::new(id, text, places))
+        });
+        Self::of(words.collect())
+    }
+
+    /// These words, in any order.
+    fn of(mut words: Vec<Arc<Listed>>) -> Self {
         words.sort_unstable_by(|a, b| a.text.cmp(&b.text));
-        let ids = words.iter().map(|w| w.id).collect();
-        let marks = words.iter().map(|w| Mark::of(&w.text)).collect();
-        Self::of(words, ids, marks)
-    }
-
-    fn of(words: Vec<Arc<Listed>>, ids: Vec<WordId>, marks: Vec<Mark>) -> Self {
-        let size = (ids.len() * 2 + 1).next_power_of_two();
-        let mut table = vec![0; size];
-        for (number, id) in (1_u32..).zip(&ids) {
-            let mut at = slot_of(*id, size);
-            while table[at] != 0 {
-                at = (at + 1) & (size - 1);
-            }
-            table[at] = number;
-        }
         Self {
-            words,
-            ids,
-            marks,
-            table,
+            len: words.len(),
+            base: Arc::new(Glossary::of(words)),
+            changed: Glossary::default(),
         }
-    }
-
-    fn push(&mut self, word: Arc<Listed>) {
-        self.ids.push(word.id);
-        self.marks.push(Mark::of(&word.text));
-        self.words.push(word);
     }
 
     /// The same words with those of one slot taken out and put in anew.
-    pub(crate) fn replace<'p>(
-        &self,
-        slot: u32,
-        old: Option<&'p Part>,
-        new: Option<&'p Part>,
-    ) -> Self {
-        let changed = |part: Option<&'_ Part>| part.map_or(0, |p| p.words().len());
-        let mut out = Self::default();
-        out.words.reserve(self.words.len() + changed(new));
-        out.ids.reserve(self.words.len() + changed(new));
-        out.marks.reserve(self.words.len() + changed(new));
-        let words = |part: Option<&'p Part>| -> Vec<_> {
-            part.map_or_else(Vec::new, |part| part.words().collect())
-        };
-        let (old, new) = (words(old), words(new));
-        let (mut o, mut n, mut from) = (0, 0, 0);
-        while o < old.len() || n < new.len() {
-            let leaving = old.get(o).map(|(text, _)| *text);
-            let entering = new.get(n).map(|(text, _)| *text);
-            let text = match (leaving, entering) {
-                (Some(a), Some(b)) => a.min(b),
-                (Some(a), None) | (None, Some(a)) => a,
-                (None, None) => break,
-            };
-            let at = from + self.words[from..].partition_point(|w| *w.text < *text);
-            out.words.extend_from_slice(&self.words[from..at]);
-            out.ids.extend_from_slice(&self.ids[from..at]);
-            out.marks.extend_from_slice(&self.marks[from..at]);
-            let known = self.words.get(at).filter(|w| *w.text == *text);
-            from = at + usize::from(known.is_some());
-            let mut places: Vec<Place> = known.map_or_else(Vec::new, |w| w.places.to_vec());
-            places.retain(|p| p.slot != slot);
-            o += usize::from(leaving == Some(text));
-            if let Some((_, word)) = new.get(n).filter(|(entering, _)| *entering == text) {
-                let place = Place {
-                    slot,
-                    start: word.start,
-                    len: word.len,
-                };
-                places.insert(places.partition_point(|p| p.slot < slot), place);
-                n += 1;
-            }
-            if !places.is_empty() {
-                out.push(Arc::new(Listed::new(word_id(text), text.into(), places)));
-            }
+    pub(crate) fn replace(&self, slot: u32, old: Option<&Part>, new: Option<&Part>) -> Self {
+        let mut touched: Vec<(&str, WordId, Option<Place>)> = Vec::new();
+        for (text, word) in new.into_iter().flat_map(Part::words) {
+            let (start, len) = (word.start, word.len);
+            touched.push((text, word.id, Some(Place { slot, start, len })));
         }
-        out.words.extend_from_slice(&self.words[from..]);
-        out.ids.extend_from_slice(&self.ids[from..]);
-        out.marks.extend_from_slice(&self.marks[from..]);
-        Self::of(out.words, out.ids, out.marks)
+        let gone = old.into_iter().flat_map(Part::words);
+        touched.extend(gone.map(|(text, word)| (text, word.id, None)));
+        // A word of both stands twice, and where it is now stands first.
+        touched.sort_by(|a, b| a.0.cmp(b.0));
+        touched.dedup_by_key(|word| word.1);
+        let mut len = self.len;
+        let mut fresh: Vec<Arc<Listed>> = Vec::with_capacity(touched.len());
+        for (text, id, place) in touched {
+            let known = self.listed(id);
+            let mut places: Vec<Place> = known.map_or_else(Vec::new, |w| w.places.to_vec());
+            len -= usize::from(!places.is_empty());
+            places.retain(|p| p.slot != slot);
+            if let Some(place) = place {
+                places.insert(places.partition_point(|p| p.slot < slot), place);
+            }
+            len += usize::from(!places.is_empty());
+            let text = known.map_or_else(|| text.into(), |w| Arc::clone(&w.text));
+            fresh.push(Arc::new(Listed::new(id, text, places)));
+        }
+        let fresh = Glossary::of(fresh);
+        let stale = self.changed.words.iter();
+        let mut changed: Vec<Arc<Listed>> = stale
+            .filter(|w| fresh.get(w.id).is_none())
+            .cloned()
+            .collect();
+        changed.extend(fresh.words);
+        if changed.len() * CHANGED_SHARE > self.base.words.len() {
+            let changed = Glossary::of(changed);
+            let kept = self.base.words.iter();
+            let kept = kept.filter(|w| changed.get(w.id).is_none()).cloned();
+            let here = changed.words.iter().filter(|w| w.tools > 0).cloned();
+            return Self::of(kept.chain(here).collect());
+        }
+        changed.sort_unstable_by(|a, b| a.text.cmp(&b.text));
+        Self {
+            base: Arc::clone(&self.base),
+            changed: Glossary::of(changed),
+            len,
+        }
     }
 
     /// How many words there are.
     pub(crate) fn len(&self) -> usize {
-        self.words.len()
+        self.len
     }
 
     /// A word by its number.
     pub(crate) fn get(&self, id: WordId) -> Option<&Arc<Listed>> {
-        if self.words.is_empty() {
-            return None;
-        }
-        let mask = self.table.len() - 1;
-        let mut at = slot_of(id, self.table.len());
-        while self.table[at] != 0 {
-            let place = self.table[at] as usize - 1;
-            if self.ids[place] == id {
-                return Some(&self.words[place]);
-            }
-            at = (at + 1) & mask;
-        }
-        None
+        self.listed(id).filter(|word| word.tools > 0)
     }
 
-    /// Words that an unknown word may have meant, with factors: those it begins, and those a
+    fn listed(&self, id: WordId) -> Option<&Arc<Listed>> {
+        self.changed.get(id).or_else(|| self.base.get(id))
+    }
+
+    /// Glossary that an unknown word may have meant, with factors: those it begins, and those a
     /// typing error away. At most [`SEARCH_STAND_INS_MAX`], the likeliest first.
     pub(crate) fn stand_ins(&self, word: &str, slot: Option<u32>) -> Vec<(&Arc<Listed>, f32)> {
         let letters: Vec<char> = word.chars().collect();
         if letters.len() < 3 || letters.iter().any(char::is_ascii_digit) {
             return Vec::new();
         }
-        let mut found: Vec<(&Arc<Listed>, f32)> = Vec::new();
-        for listed in &self.words[self.range(word)] {
-            let extra = listed.text.chars().count().saturating_sub(letters.len());
-            if extra > 0 && listed.tools_in(slot) > 0 {
-                found.push((listed, if extra <= 2 { 0.6 } else { 0.4 }));
-            }
-        }
+        let wanted = Wanted {
+            text: word,
+            letters: &letters,
+            mark: Mark::of(word),
+        };
         let errors_max = match letters.len() {
             0..=3 => 0,
             4..=7 => 1,
             _ => 2,
         };
-        if errors_max > 0 {
-            let mut firsts: Vec<char> = letters[..2].to_vec();
-            firsts.dedup();
-            let mark = Mark::of(word);
-            let mut rows = Rows::default();
-            for first in firsts {
-                let range = self.range(first.encode_utf8(&mut [0; 4]));
-                for (listed, other) in self.words[range.clone()].iter().zip(&self.marks[range]) {
-                    if mark.is_near(*other, errors_max)
-                        && let Some(errors) = rows.distance(&letters, &listed.text, errors_max)
-                        && listed.tools_in(slot) > 0
-                        && !found.iter().any(|(have, _)| have.id == listed.id)
-                    {
-                        found.push((listed, if errors <= 1 { 0.7 } else { 0.4 }));
-                    }
+        let mut found: Vec<(&Arc<Listed>, f32)> = Vec::new();
+        let mut rows = Rows::default();
+        for (words, may_be_stale) in [(&self.changed, false), (&*self.base, true)] {
+            let is_here = |listed: &Arc<Listed>| {
+                let stale = may_be_stale && self.changed.get(listed.id).is_some();
+                !stale && listed.tools_in(slot) > 0
+            };
+            words.begun(&wanted, |listed, extra| {
+                if extra > 0 && is_here(listed) {
+                    found.push((listed, if extra <= 2 { 0.6 } else { 0.4 }));
                 }
+            });
+            if errors_max == 0 {
+                continue;
             }
+            words.near(&wanted, errors_max, &mut rows, |listed, errors| {
+                let again = found.iter().any(|(have, _)| have.id == listed.id);
+                if !again && is_here(listed) {
+                    found.push((listed, if errors <= 1 { 0.7 } else { 0.4 }));
+                }
+            });
         }
         found.sort_by(|a, b| {
             b.1.total_cmp(&a.1)
@@ -234,13 +303,6 @@ impl Vocabulary {
         });
         found.truncate(SEARCH_STAND_INS_MAX);
         found
-    }
-
-    /// Places of the words that begin with `prefix`.
-    fn range(&self, prefix: &str) -> std::ops::Range<usize> {
-        let from = self.words.partition_point(|w| *w.text < *prefix);
-        let count = self.words[from..].partition_point(|w| w.text.starts_with(prefix));
-        from..from + count
     }
 }
 
@@ -264,8 +326,15 @@ impl Mark {
     /// Whether a word with the other mark can be so few typing errors away: one error changes at
     /// most two letters, and the length by one.
     fn is_near(self, other: Self, errors: usize) -> bool {
-        usize::from(self.len.abs_diff(other.len)) <= errors
-            && (self.letters ^ other.letters).count_ones() as usize <= 2 * errors
+        if usize::from(self.len.abs_diff(other.len)) > errors {
+            return false;
+        }
+        // Takes ones away rather than counting them: not every processor counts by itself.
+        let mut unlike = self.letters ^ other.letters;
+        for _ in 0..2 * errors {
+            unlike &= unlike.wrapping_sub(1);
+        }
+        unlike == 0
     }
 }
 

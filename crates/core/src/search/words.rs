@@ -57,6 +57,19 @@ pub(crate) fn fold(text: &str) -> String {
         .collect()
 }
 
+/// A piece folded, and cut to what is kept of a word.
+fn cut(piece: &str) -> String {
+    let mut folded = fold(piece);
+    if folded.len() > SEARCH_WORD_BYTES_MAX {
+        let mut end = SEARCH_WORD_BYTES_MAX;
+        while !folded.is_char_boundary(end) {
+            end -= 1;
+        }
+        folded.truncate(end);
+    }
+    folded
+}
+
 /// Letters and digits only, folded: two spellings of one name share it.
 pub(crate) fn key(text: &str) -> String {
     let mut folded = fold(text);
@@ -255,6 +268,8 @@ pub(crate) struct Reader {
     /// By spelling, the place in `words`.
     known: HashMap<Box<str>, usize>,
     words: Vec<Arc<Word>>,
+    /// By spelling, the numbers of words of which nothing else was asked.
+    ids: HashMap<Box<str>, WordId>,
     /// Without meanings: for reading the tables that meanings need.
     bare: bool,
 }
@@ -273,6 +288,7 @@ impl Default for Reader {
             stemmer: Stemmer::create(Algorithm::English),
             known: HashMap::new(),
             words: Vec::new(),
+            ids: HashMap::new(),
             bare: false,
         }
     }
@@ -302,15 +318,24 @@ impl Reader {
         &self.words[at]
     }
 
-    fn make(&self, piece: &str) -> Word {
-        let mut folded = fold(piece);
-        if folded.len() > SEARCH_WORD_BYTES_MAX {
-            let mut end = SEARCH_WORD_BYTES_MAX;
-            while !folded.is_char_boundary(end) {
-                end -= 1;
-            }
-            folded.truncate(end);
+    /// The number of the word of one piece.
+    pub(crate) fn id(&mut self, piece: &str) -> WordId {
+        if let Some(at) = self.known.get(piece) {
+            return self.words[*at].id;
         }
+        if let Some(id) = self.ids.get(piece) {
+            return *id;
+        }
+        if self.ids.len() >= KNOWN_MAX {
+            self.ids.clear();
+        }
+        let id = word_id(&self.stemmer.stem(&cut(piece)));
+        self.ids.insert(piece.into(), id);
+        id
+    }
+
+    fn make(&self, piece: &str) -> Word {
+        let folded = cut(piece);
         let stem = self.stemmer.stem(&folded);
         let id = word_id(&stem);
         let empty = !self.bare && meaning::is_empty(id, &folded);
@@ -402,7 +427,10 @@ mod tests {
     #[test]
     fn long_words_are_cut_at_a_character() {
         let mut reader = Reader::default();
-        let word = reader.word(&"é".repeat(400));
+        let long = "é".repeat(400);
+        let id = reader.id(&long);
+        let word = Arc::clone(reader.word(&long));
         assert!(word.folded.len() <= SEARCH_WORD_BYTES_MAX);
+        assert_eq!((word.id, reader.id(&long)), (id, id));
     }
 }

@@ -5,8 +5,8 @@
 
 use super::{Entry, Held, Part, PartWord, Posting};
 use crate::catalog::ToolId;
-use crate::search::likeness::Signs;
 use crate::search::meaning::DIMENSIONS;
+use crate::search::signs::Signs;
 use crate::written::{Reader, Writer};
 
 impl Part {
