@@ -1,7 +1,9 @@
 //! The answer of `search_tools`.
 //!
 //! The first hit always carries its signature, so that most calls need no second look. How many more
-//! hits are given depends on what they cost; `total` and `more` say what was left out.
+//! hits are given depends on what they cost and on how sure the first one is: where the right tool may
+//! well stand further down, more are told, the later ones in fewer words. `total` and `more` say what was
+//! left out.
 
 use serde::Serialize;
 
@@ -9,6 +11,7 @@ use super::{prose, rounded};
 use crate::catalog::Tool;
 use crate::limits::{
     SEARCH_HITS_LEAST, SEARCH_SIGNATURES_MAX, SEARCH_TOKENS_MAX, SEARCH_TOKENS_WANTED,
+    SEARCH_UNSURE,
 };
 use crate::schema;
 use crate::tokens;
@@ -72,11 +75,31 @@ struct Level {
     hits: usize,
     signatures: usize,
     summary_chars: usize,
+    /// The same for hits after the first [`SEARCH_HITS_LEAST`].
+    later_chars: usize,
     tags: usize,
 }
 
+impl Level {
+    /// The same of all hits.
+    fn even(hits: usize, summary_chars: usize) -> Self {
+        Self {
+            hits,
+            signatures: 1,
+            summary_chars,
+            later_chars: summary_chars,
+            tags: usize::MAX,
+        }
+    }
+}
+
+/// Most letters of a summary in an answer with the default limit, and of those of later hits in one that
+/// is unsure.
+const SUMMARY_CHARS: usize = 80;
+const LATER_CHARS: usize = 40;
+
 /// The answer: with the default limit it costs [`SEARCH_TOKENS_WANTED`] tokens where that leaves enough
-/// hits, and never more than [`SEARCH_TOKENS_MAX`].
+/// hits and the first of them is not [unsure](SEARCH_UNSURE), and never more than [`SEARCH_TOKENS_MAX`].
 pub fn answer(found: &Found<'_>) -> String {
     let signatures: Vec<String> = found
         .hits
@@ -86,12 +109,6 @@ pub fn answer(found: &Found<'_>) -> String {
         .collect();
     let written = |level: Level| written(found, &signatures, level);
     let all = found.hits.len();
-    let level = |hits, signatures, summary_chars| Level {
-        hits,
-        signatures,
-        summary_chars,
-        tags: usize::MAX,
-    };
     if found.limited {
         // None is left out: the more there are, the less is said of each.
         let chars = match all {
@@ -99,41 +116,59 @@ pub fn answer(found: &Found<'_>) -> String {
             11..=30 => 60,
             _ => 30,
         };
-        return written(level(all, SEARCH_SIGNATURES_MAX, chars));
+        return written(Level {
+            signatures: SEARCH_SIGNATURES_MAX,
+            ..Level::even(all, chars)
+        });
     }
     let least = SEARCH_HITS_LEAST.min(all);
-    let wanted = (least..=all).rev().map(|hits| written(level(hits, 1, 80)));
-    let mut wanted = wanted.zip((least..=all).rev());
-    if let Some((text, hits)) = wanted.find(|(text, _)| tokens::fits(text, SEARCH_TOKENS_WANTED)) {
-        let fuller = (2..=SEARCH_SIGNATURES_MAX)
-            .rev()
-            .map(|n| written(level(hits, n, 80)));
-        let fuller = fuller
-            .into_iter()
-            .find(|text| tokens::fits(text, SEARCH_TOKENS_WANTED));
-        return fuller.unwrap_or(text);
-    }
-    let thinner = [
-        (least, 1, 60, 3),
-        (least, 1, 30, 0),
-        (least, 0, 30, 0),
-        (1, 1, 30, 0),
-        (1, 0, 0, 0),
-    ];
-    let thinner = thinner.map(|(hits, signatures, summary_chars, tags)| Level {
-        hits: hits.min(all),
-        signatures,
-        summary_chars,
-        tags,
+    let first = found.hits.first().map_or(0.0, |hit| hit.relevance);
+    let (budget, later_chars) = if SEARCH_UNSURE.contains(&first) {
+        (SEARCH_TOKENS_MAX, LATER_CHARS)
+    } else {
+        (SEARCH_TOKENS_WANTED, 0)
+    };
+    let whole = (Level::even(all, SUMMARY_CHARS), SEARCH_TOKENS_WANTED);
+    let fewer = (least..=all).rev().map(|hits| Level {
+        later_chars,
+        ..Level::even(hits, SUMMARY_CHARS)
     });
-    let mut texts = thinner.into_iter().map(written);
+    let levels = std::iter::once(whole).chain(fewer.map(|level| (level, budget)));
+    for (level, budget) in levels {
+        let text = written(level);
+        if tokens::fits(&text, budget) {
+            let fuller = (2..=SEARCH_SIGNATURES_MAX).rev().map(|signatures| Level {
+                signatures,
+                ..level
+            });
+            let mut fuller = fuller.map(written);
+            return fuller
+                .find(|text| tokens::fits(text, SEARCH_TOKENS_WANTED))
+                .unwrap_or(text);
+        }
+    }
+    thinner(least.min(all), &written)
+}
+
+/// The answer where even the least hits cost more than is wanted: less and less is said of them.
+fn thinner(least: usize, written: &dyn Fn(Level) -> String) -> String {
+    let level = |hits: usize, signatures, chars, tags| Level {
+        signatures,
+        tags,
+        ..Level::even(hits.min(least), chars)
+    };
+    let levels = [
+        level(least, 1, 60, 3),
+        level(least, 1, 30, 0),
+        level(least, 0, 30, 0),
+        level(1, 1, 30, 0),
+        level(1, 0, 0, 0),
+    ];
     let fits = |text: &String| tokens::fits(text, SEARCH_TOKENS_MAX);
-    texts.find(fits).unwrap_or_else(|| {
-        written(Level {
-            hits: 0,
-            ..thinner[0]
-        })
-    })
+    let mut texts = levels.into_iter().map(written);
+    texts
+        .find(fits)
+        .unwrap_or_else(|| written(level(0, 0, 0, 0)))
 }
 
 fn written(found: &Found<'_>, signatures: &[String], level: Level) -> String {
@@ -144,10 +179,15 @@ fn written(found: &Found<'_>, signatures: &[String], level: Level) -> String {
         .enumerate()
         .map(|(at, hit)| {
             let tool = hit.tool;
+            let chars = if at < SEARCH_HITS_LEAST {
+                level.summary_chars
+            } else {
+                level.later_chars
+            };
             Row {
                 server: tool.id.server(),
                 tool: tool.id.tool(),
-                summary: summary(tool, level.summary_chars),
+                summary: summary(tool, chars),
                 relevance: rounded(hit.relevance),
                 tags: &tool.tags[..tool.tags.len().min(level.tags)],
                 signature: signatures
@@ -249,6 +289,33 @@ mod tests {
     }
 
     #[test]
+    fn an_unsure_answer_tells_more_hits_than_a_sure_or_a_hopeless_one() {
+        let tools: Vec<Tool> = (0..10)
+            .map(|n| {
+                tool(
+                    "server",
+                    &format!("tool_number_{n}"),
+                    "A sentence that tells what the tool does for its caller, and does so at length",
+                )
+            })
+            .collect();
+        let told = |relevance| {
+            let mut found = found(&tools, false);
+            for hit in &mut found.hits {
+                hit.relevance = relevance;
+            }
+            let text = answer(&found);
+            let rows = read(&text)["results"].as_array().unwrap().clone();
+            assert!(rows.iter().take(3).all(|row| row.get("summary").is_some()));
+            (rows.len(), tokens::at_most(&text))
+        };
+        let (sure, unsure, hopeless) = (told(0.9), told(0.5), told(0.1));
+        assert_eq!(sure, hopeless);
+        assert!(sure.0 < unsure.0, "{sure:?} {unsure:?}");
+        assert!(sure.1 <= SEARCH_TOKENS_WANTED && unsure.1 <= SEARCH_TOKENS_MAX);
+    }
+
+    #[test]
     fn a_number_that_was_asked_for_is_given() {
         for count in [10, 25, 80] {
             let tools: Vec<Tool> = (0..count)
@@ -267,9 +334,15 @@ mod tests {
         wide.tags = (0..50).map(|n| format!("tag{n}")).collect();
         let named = tool(&"server".repeat(30), &"qzxj".repeat(32), "x");
         for tools in [vec![wide.clone(); 10], vec![named; 10], vec![wide; 1]] {
-            let text = answer(&found(&tools, false));
-            assert!(tokens::at_most(&text) <= SEARCH_TOKENS_MAX, "{text}");
-            assert_eq!(read(&text)["total"], tools.len());
+            for relevance in [0.95, 0.5, 0.0] {
+                let mut found = found(&tools, false);
+                for hit in &mut found.hits {
+                    hit.relevance = relevance;
+                }
+                let text = answer(&found);
+                assert!(tokens::at_most(&text) <= SEARCH_TOKENS_MAX, "{text}");
+                assert_eq!(read(&text)["total"], tools.len());
+            }
         }
     }
 }

@@ -69,14 +69,17 @@ pub const JWKS_TIMEOUT_MS: u64 = 10_000;
 pub const DIGEST_DOMAINS_MAX: usize = 10;
 /// What the line about the catalog may cost.
 pub const DIGEST_TOKENS_MAX: usize = 40;
-/// What a search answer with the default limit costs where that leaves enough hits.
-pub const SEARCH_TOKENS_WANTED: usize = 190;
+/// What a search answer with the default limit costs where that leaves enough hits, unless it is unsure.
+pub const SEARCH_TOKENS_WANTED: usize = 198;
 /// What a search answer with the default limit may cost.
 pub const SEARCH_TOKENS_MAX: usize = 450;
 /// How many hits a search answer keeps even where they cost more than is wanted.
 pub const SEARCH_HITS_LEAST: usize = 3;
 /// Most hits that carry a signature.
 pub const SEARCH_SIGNATURES_MAX: usize = 3;
+/// Relevance of the first hit from which on an answer is sure enough to be short, and below which hardly
+/// anything fits and more hits would not help. Between the two, more of them are told.
+pub const SEARCH_UNSURE: std::ops::Range<f32> = 0.25..0.7;
 /// What one page of a list may cost.
 pub const LIST_TOKENS_MAX: usize = 1_000;
 /// Most signs of deceit in definitions of tools that one check of a configuration tells.
