@@ -24,6 +24,7 @@ pub mod search;
 pub mod secret;
 pub mod tokens;
 pub mod written;
+pub mod trace;
 
 pub use capability::CapabilityManifest;
 pub use catalog::{Tool, ToolId};

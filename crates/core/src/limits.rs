@@ -3,8 +3,10 @@
 //! Configuration may lower most of them; code refers to the name, never to the number.
 
 mod doors;
+mod traces;
 
 pub use doors::*;
+pub use traces::*;
 
 /// Largest configuration file that is read.
 pub const CONFIG_FILE_BYTES_MAX: u64 = 8 * 1024 * 1024;

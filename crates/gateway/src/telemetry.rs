@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use serde_json::Value;
 use toolcrib_core::secret;
+use toolcrib_core::trace::SpanContext;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
-use crate::mcp::surface::Trace;
 use crate::veil::cover;
 
 /// How events are written.
@@ -62,9 +62,10 @@ pub fn start(settings: &Settings) -> Option<String> {
     complaint
 }
 
-/// The span of a request that came through a door.
-pub fn request_span(method: &str, _trace: &Trace) -> tracing::Span {
-    tracing::info_span!("request", method)
+/// What log lines of a request that came through a door carry, whatever their level.
+pub fn request_span(method: &str, trace: Option<&SpanContext>) -> tracing::Span {
+    let trace_id = trace.map(SpanContext::trace_id);
+    tracing::error_span!("request", method, trace_id)
 }
 
 fn filter(settings: &Settings) -> (EnvFilter, Option<String>) {

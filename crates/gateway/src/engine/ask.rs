@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
+use toolcrib_core::trace::SpanContext;
 
 use super::upstream::{Client, Round};
 
@@ -57,7 +58,7 @@ pub struct Execution {
     /// Cancels the call; the upstream is told.
     pub cancel: CancellationToken,
     /// The trace this belongs to, for the record and for the upstream.
-    pub trace: Option<String>,
+    pub trace: Option<SpanContext>,
     /// What goes to the upstream as `_meta`: the caller's progress token above all.
     pub meta: Option<Box<RawValue>>,
     /// Whether the call came on the one path that `policy.restCompat` exempts from keys.

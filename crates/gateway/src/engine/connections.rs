@@ -21,6 +21,7 @@ use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
 use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::policy::Permit;
+use toolcrib_core::trace::SpanContext;
 use toolcrib_store::cache::{ListCache, Made};
 use toolcrib_upstream::mcp::oauth::TokenStore;
 use toolcrib_upstream::mcp::{self, CallError, EraMemory, Happening, Key, Pool, Ways, breaker};
@@ -33,6 +34,7 @@ use super::upstream::{
 };
 use crate::known;
 use crate::mcp::fields::Fields;
+use crate::mcp::meta::set_trace;
 use crate::veil::cover;
 use adapters::Adapters;
 use endpoint::Resolver;
@@ -192,12 +194,12 @@ impl Connections {
 }
 
 /// The `_meta` of a call, which says what trace it belongs to.
-fn with_trace(meta: Option<Box<RawValue>>, trace: Option<&str>) -> Option<Box<RawValue>> {
-    let Some(trace) = trace else { return meta };
-    let mut fields = meta.as_deref().and_then(Fields::of).unwrap_or_default();
-    if !fields.has("traceparent") {
-        fields.set("traceparent", trace);
+fn with_trace(meta: Option<&RawValue>, trace: Option<&SpanContext>) -> Option<Box<RawValue>> {
+    if meta.is_none() && trace.is_none() {
+        return None;
     }
+    let mut fields = meta.and_then(Fields::of).unwrap_or_default();
+    set_trace(&mut fields, trace);
     Some(fields.raw())
 }
 
@@ -279,7 +281,7 @@ impl Upstream for Connections {
                 let (resolver, clock) = (&self.resolver, &self.clock);
                 return self.adapters.call(permit, call, resolver, clock).await;
             }
-            let meta = with_trace(call.meta, call.trace.as_deref());
+            let meta = with_trace(call.meta.as_deref(), call.trace.as_ref());
             let asked = mcp::Call {
                 key: self.key(call.owner),
                 arguments: &call.arguments,

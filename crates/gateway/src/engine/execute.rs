@@ -21,6 +21,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::Code;
 use toolcrib_core::canon::{Hash, StrictError, params_hash, parse_strict};
 use toolcrib_core::policy::{self, Caller};
+use toolcrib_core::trace::SpanContext;
 use toolcrib_store::audit::Outcome as Recorded;
 use tracing::Instrument;
 
@@ -46,7 +47,7 @@ struct Attempt {
     client: Option<Arc<dyn Client>>,
     session: Option<String>,
     cancel: CancellationToken,
-    trace: Option<String>,
+    trace: Option<SpanContext>,
     meta: Option<Box<RawValue>>,
     key_exempt: bool,
     round: Option<Round>,
@@ -110,7 +111,7 @@ impl Engine {
     /// Runs a tool under policy, or says everything that stands in the way.
     pub async fn execute(self: &Arc<Self>, caller: &Caller, execution: Execution) -> Result<Reply> {
         let attempt = Attempt::new(self, caller, execution);
-        let span = tracing::info_span!(
+        let span = tracing::error_span!(
             "execute",
             request_id = attempt.id,
             server = attempt.server,

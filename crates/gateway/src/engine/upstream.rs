@@ -13,6 +13,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_config::load::Config;
 use toolcrib_core::Tool;
 use toolcrib_core::policy::Permit;
+use toolcrib_core::trace::SpanContext;
 use toolcrib_store::cache::Made;
 pub use toolcrib_upstream::mcp::{CallError, Client, Round};
 pub use toolcrib_upstream::rest::Adapter;
@@ -129,8 +130,8 @@ pub struct Call {
     pub schema: Arc<Value>,
     /// What else goes with the call, as the caller's `_meta`: its progress token above all.
     pub meta: Option<Box<RawValue>>,
-    /// The trace this belongs to, unless `meta` names one.
-    pub trace: Option<String>,
+    /// The trace this belongs to, whatever `meta` says.
+    pub trace: Option<SpanContext>,
     /// What the caller brings where it answers a server's questions itself.
     pub round: Option<Round>,
 }

@@ -26,6 +26,7 @@ use serde_json::{Map, Value};
 use toolcrib_core::Code;
 use toolcrib_core::policy::{Caller, Scope};
 use toolcrib_core::rest::{ADMIN_SCOPE, Method, Operation, Place, ROUTES, Route};
+use toolcrib_core::trace::SpanContext;
 
 use super::Door;
 use super::endpoint::read;
@@ -64,7 +65,7 @@ struct Asked {
     path: Map<String, Value>,
     query: Map<String, Value>,
     headers: Map<String, Value>,
-    trace: Option<String>,
+    trace: Option<SpanContext>,
     body: Bytes,
 }
 
@@ -132,7 +133,7 @@ impl Counter {
             path: route.read(Place::Path, path)?,
             query: route.read(Place::Query, query(uri))?,
             headers: route.read(Place::Header, texts(headers))?,
-            trace: header(headers, "traceparent"),
+            trace: super::headers::trace(headers),
             body: if route.body {
                 read(body)
                     .await
@@ -175,11 +176,6 @@ fn is_admin(caller: &Caller) -> bool {
 
 fn json(value: &Value) -> Response {
     axum::Json(value).into_response()
-}
-
-fn header(headers: &HeaderMap, name: &str) -> Option<String> {
-    let value = headers.get(name)?.to_str().ok()?;
-    Some(value.to_owned())
 }
 
 /// The headers that can be read as text.

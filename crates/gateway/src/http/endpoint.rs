@@ -25,7 +25,6 @@ use crate::mcp::revision::Revision;
 use crate::mcp::service::{Arrival, Outcome, Request, Service};
 use crate::mcp::session::Session;
 use crate::mcp::stdio::{described, joined};
-use crate::mcp::surface::Trace;
 
 mod answer;
 
@@ -336,21 +335,11 @@ impl Endpoint {
 }
 
 fn arrival(letter: &Letter, outlet: Arc<dyn Outlet>, cancel: CancellationToken) -> Arrival {
-    let text = |name: &str| {
-        letter
-            .headers
-            .get(name)
-            .and_then(|value| value.to_str().ok())
-            .map(str::to_owned)
-    };
     Arrival {
         caller: Arc::clone(&letter.caller),
         outlet,
         cancel,
-        trace: Trace {
-            parent: text("traceparent"),
-            state: text("tracestate"),
-        },
+        trace: headers::trace(&letter.headers),
     }
 }
 

@@ -1,12 +1,26 @@
-//! Headers that repeat what the body of a stateless request says, so that proxies can tell.
+//! Headers that repeat what the body of a stateless request says, so that proxies can tell, and those
+//! that say which trace a request belongs to.
 
 use axum::http::HeaderMap;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolcrib_core::rpc::{self, Fault};
+use toolcrib_core::trace::{SpanContext, TRACEPARENT, TRACESTATE};
 
 use crate::mcp::fields::Fields;
 use crate::mcp::meta::Meta;
+
+/// The trace that a request belongs to. One that is named twice is none.
+pub(super) fn trace(headers: &HeaderMap) -> Option<SpanContext> {
+    let mut parents = headers.get_all(TRACEPARENT).iter();
+    let (Some(parent), None) = (parents.next(), parents.next()) else {
+        return None;
+    };
+    let states = headers.get_all(TRACESTATE).iter();
+    let states: Vec<&str> = states.filter_map(|state| state.to_str().ok()).collect();
+    let state = states.join(",");
+    SpanContext::parse(parent.to_str().ok()?, Some(&state))
+}
 
 /// Checks that `MCP-Protocol-Version`, `Mcp-Method` and `Mcp-Name` say what the body says.
 pub(super) fn check(

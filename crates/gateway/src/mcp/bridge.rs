@@ -75,7 +75,7 @@ pub fn execution(
         client: Some(Bridge::new(context)),
         session: context.session.as_deref().map(str::to_owned),
         cancel: context.cancel.clone(),
-        trace: context.trace.parent.clone(),
+        trace: context.trace.clone(),
         meta: context
             .progress
             .as_ref()

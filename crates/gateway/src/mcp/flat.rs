@@ -17,7 +17,7 @@ use toolcrib_core::{Code, ToolId};
 use super::bridge::{Bridge, OPTIONS, execution, failure, options_in};
 use super::fields::{Fields, raw};
 use super::listen::MISSED;
-use super::meta::LOG_LEVEL;
+use super::meta::{LOG_LEVEL, set_trace};
 use super::service::{Outcome, not_offered};
 use super::surface::{Change, Context, Description, Surface};
 use crate::engine::Engine;
@@ -212,12 +212,13 @@ fn meta(fields: &Fields, context: &Context) -> Option<Box<RawValue>> {
     let given = fields.get("_meta").and_then(Fields::of);
     let level = context.client.level();
     let level = level.filter(|_| !context.revision.is_stateless());
-    if given.is_none() && level.is_none() {
+    if given.is_none() && level.is_none() && context.trace.is_none() {
         return None;
     }
     let mut meta = given.unwrap_or_default();
     // These are for this process.
     meta.remove(OPTIONS);
+    set_trace(&mut meta, context.trace.as_ref());
     if let Some(level) = level {
         meta.set(LOG_LEVEL, level);
     }

@@ -4,10 +4,10 @@ use serde::Deserialize;
 use serde_json::Value;
 use serde_json::value::RawValue;
 use toolcrib_core::rpc::{self, Fault};
+use toolcrib_core::trace::{SpanContext, TRACEPARENT, TRACESTATE};
 
 use super::fields::{Fields, raw};
 use super::revision::Revision;
-use super::surface::Trace;
 
 /// The revision that a request is written in.
 pub const PROTOCOL_VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -21,6 +21,18 @@ pub const LOG_LEVEL: &str = "io.modelcontextprotocol/logLevel";
 pub const SERVER_INFO: &str = "io.modelcontextprotocol/serverInfo";
 /// Which subscription a notification belongs to.
 pub const SUBSCRIPTION_ID: &str = "io.modelcontextprotocol/subscriptionId";
+
+/// Says in the `_meta` of a request which trace it belongs to, and nothing else of a trace.
+pub fn set_trace(meta: &mut Fields, trace: Option<&SpanContext>) {
+    meta.remove(TRACEPARENT);
+    meta.remove(TRACESTATE);
+    if let Some(trace) = trace {
+        meta.set(TRACEPARENT, &trace.traceparent());
+        if let Some(state) = trace.tracestate() {
+            meta.set(TRACESTATE, state);
+        }
+    }
+}
 
 /// The `_meta` of a request; empty where there is none.
 #[derive(Clone, Debug, Default)]
@@ -60,11 +72,9 @@ impl Meta {
     }
 
     /// The trace that the request belongs to.
-    pub fn trace(&self) -> Trace {
-        Trace {
-            parent: self.0.text("traceparent"),
-            state: self.0.text("tracestate"),
-        }
+    pub fn trace(&self) -> Option<SpanContext> {
+        let state = self.0.text(TRACESTATE);
+        SpanContext::parse(&self.0.text(TRACEPARENT)?, state.as_deref())
     }
 
     /// The level of log messages that is asked for.
@@ -118,6 +128,8 @@ pub fn unsupported(version: &str) -> Fault {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::json;
+
     use super::*;
 
     fn of(text: &str) -> Meta {
@@ -183,13 +195,39 @@ mod tests {
 
     #[test]
     fn a_trace_travels_in_meta() {
-        let meta = of(r#"{"_meta":{"traceparent":"00-a-b-01","tracestate":"x=1"}}"#);
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let params = json!({ "_meta": { "traceparent": parent, "tracestate": "x=1" } });
+        let trace = of(&params.to_string()).trace().unwrap();
         assert_eq!(
-            meta.trace(),
-            Trace {
-                parent: Some("00-a-b-01".into()),
-                state: Some("x=1".into())
-            }
+            (trace.traceparent().as_str(), trace.tracestate()),
+            (parent, Some("x=1"))
+        );
+        assert_eq!(of(r#"{"_meta":{"traceparent":"00-a-b-01"}}"#).trace(), None);
+        assert_eq!(of(r#"{"_meta":{"tracestate":"x=1"}}"#).trace(), None);
+    }
+
+    #[test]
+    fn the_trace_of_a_call_replaces_whatever_its_meta_says() {
+        let check = |given: &str, trace: Option<&SpanContext>, expected: &str| {
+            let given = RawValue::from_string(given.to_owned()).unwrap();
+            let mut fields = Fields::of(&given).unwrap();
+            set_trace(&mut fields, trace);
+            assert_eq!(fields.raw().get(), expected);
+        };
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let foreign = r#"{"traceparent":"nonsense","a":1,"tracestate":"b=2"}"#;
+        check(foreign, None, r#"{"a":1}"#);
+        let bare = SpanContext::parse(parent, None).unwrap();
+        check(
+            foreign,
+            Some(&bare),
+            &format!(r#"{{"a":1,"traceparent":"{parent}"}}"#),
+        );
+        let full = SpanContext::parse(parent, Some("c=3")).unwrap();
+        check(
+            "{}",
+            Some(&full),
+            &format!(r#"{{"traceparent":"{parent}","tracestate":"c=3"}}"#),
         );
     }
 }

@@ -10,6 +10,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::limits::{DOOR_CANCEL_GRACE_MS, DOOR_REQUEST_MS_MAX, LIST_TTL_MS};
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault, Id};
+use toolcrib_core::trace::SpanContext;
 use tracing::Instrument;
 
 use super::client::{Client, Threshold};
@@ -20,7 +21,7 @@ use super::meta::{self, Meta};
 use super::outlet::Outlet;
 use super::revision::Revision;
 use super::rounds::{Road, Rounds, Run};
-use super::surface::{Context, Description, Surface, Trace};
+use super::surface::{Context, Description, Surface};
 
 /// What comes of a request.
 pub type Outcome = Result<Box<RawValue>, Fault>;
@@ -59,7 +60,7 @@ pub struct Arrival {
     /// Fires when the answer is not wanted any more.
     pub cancel: CancellationToken,
     /// The trace that the transport says the request belongs to.
-    pub trace: Trace,
+    pub trace: Option<SpanContext>,
 }
 
 /// What comes of a request of the stateless era.
@@ -128,7 +129,7 @@ impl Service {
         context: Context,
     ) -> JoinHandle<Outcome> {
         let surface = Arc::clone(&self.surface);
-        let span = crate::telemetry::request_span(&method, &context.trace);
+        let span = crate::telemetry::request_span(&method, context.trace.as_ref());
         let work = async move {
             let answer = surface.handle(&method, params.as_deref(), &context);
             tokio::select! {

@@ -347,7 +347,7 @@ impl Session {
             caller: Arc::clone(&self.caller),
             outlet: Arc::clone(&self.standing),
             cancel: CancellationToken::new(),
-            trace: super::surface::Trace::default(),
+            trace: None,
         }
     }
 

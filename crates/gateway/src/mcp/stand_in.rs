@@ -11,6 +11,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::policy::settings::PolicySettings;
 use toolcrib_core::rpc::{self, Fault};
+use toolcrib_core::trace::SpanContext;
 
 use super::fields::{Fields, raw};
 use super::gate::Gate;
@@ -80,7 +81,12 @@ impl StandIn {
                 )),
             },
             "who" => text(context.caller.principal.to_string()),
-            "trace" => text(context.trace.parent.clone().unwrap_or_default()),
+            "trace" => text(
+                context
+                    .trace
+                    .as_ref()
+                    .map_or_else(String::new, SpanContext::traceparent),
+            ),
             _ => Err(Fault::new(rpc::INVALID_PARAMS, "no such tool")),
         }
     }

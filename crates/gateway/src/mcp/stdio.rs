@@ -24,7 +24,6 @@ use super::outlet::{Outlet, one_line};
 use super::revision::Revision;
 use super::service::{Arrival, CANCELLED, Outcome, Request, Service};
 use super::session::Session;
-use super::surface::Trace;
 
 /// Serves one client until `input` ends or `ending` fires; then what is under way may still finish.
 pub async fn serve<R, W>(
@@ -156,7 +155,7 @@ impl Pipe {
             caller: Arc::clone(&self.caller),
             outlet: Arc::new(Queue(self.frames.clone())),
             cancel: cancel.clone(),
-            trace: Trace::default(),
+            trace: None,
         };
         let meta = Meta::of(request.params.as_deref());
         let is_stateless = meta.is_stateless() || request.method == "server/discover";

@@ -10,6 +10,7 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::Fault;
+use toolcrib_core::trace::SpanContext;
 
 use super::client::Client;
 use super::revision::Revision;
@@ -100,7 +101,7 @@ pub struct Context {
     /// What progress is reported under, if the client wants any.
     pub progress: Option<Box<RawValue>>,
     /// The trace that the request belongs to.
-    pub trace: Trace,
+    pub trace: Option<SpanContext>,
     /// Names the connection, where the client keeps one open.
     pub session: Option<Arc<str>>,
 }
@@ -117,22 +118,5 @@ impl Context {
             params["message"] = json!(message);
         }
         self.client.tell("notifications/progress", &params);
-    }
-}
-
-/// A trace of the caller's, in the words of W3C Trace Context.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Trace {
-    /// `traceparent`.
-    pub parent: Option<String>,
-    /// `tracestate`.
-    pub state: Option<String>,
-}
-
-impl Trace {
-    /// This one, or another where this one says nothing.
-    #[must_use]
-    pub fn or(self, other: Trace) -> Self {
-        if self.parent.is_some() { self } else { other }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use http::HeaderName;
+use http::{HeaderName, HeaderValue};
 use indexmap::IndexMap;
 use serde_json::Value;
 use toolcrib_core::canon::params_hash;
@@ -10,6 +10,7 @@ use toolcrib_core::limits::ADAPTER_ANSWER_BYTES_MAX;
 use toolcrib_core::policy::Permit;
 use toolcrib_core::retry::{RetryPolicy, Trouble};
 use toolcrib_core::secret::Secret;
+use toolcrib_core::trace::{SpanContext, TRACEPARENT, TRACESTATE};
 
 use super::adapter::{Api, LoadError};
 use super::answer::Answer;
@@ -101,12 +102,14 @@ impl Adapter {
     }
 
     /// Makes the call that a permit allows. An answer of any status is an answer; a failure is when
-    /// there is none. What the permit lets be repeated is tried again within its deadline.
+    /// there is none. What the permit lets be repeated is tried again within its deadline. The API is
+    /// told the trace that the call belongs to.
     pub async fn call(
         &self,
         permit: Permit,
         arguments: &Value,
         moment: Moment,
+        trace: Option<&SpanContext>,
     ) -> Result<Answer, Failure> {
         let operation = self
             .api
@@ -120,6 +123,9 @@ impl Adapter {
         let base = self.base(operation).map_err(Failure::Configuration)?;
         let mut plain = request::build(operation, &base, fields)?;
         self.own_headers(&mut plain)?;
+        if let Some(trace) = trace {
+            add_trace(&mut plain, trace);
+        }
         if let Some(key) = permit.idempotency_key() {
             self.add_key(operation, &mut plain, key)?;
         }
@@ -258,5 +264,21 @@ impl Adapter {
             request.headers.insert(name, value);
         }
         Ok(())
+    }
+}
+
+/// Says which trace a request belongs to. What the configuration sets as such a header stays.
+fn add_trace(request: &mut Outgoing, trace: &SpanContext) {
+    if request.headers.contains_key(TRACEPARENT) {
+        return;
+    }
+    let parent = HeaderValue::from_str(&trace.traceparent());
+    let state = trace.tracestate().map(HeaderValue::from_str).transpose();
+    if let (Ok(parent), Ok(state)) = (parent, state) {
+        request.headers.insert(TRACEPARENT, parent);
+        request.headers.remove(TRACESTATE);
+        if let Some(state) = state {
+            request.headers.insert(TRACESTATE, state);
+        }
     }
 }

@@ -8,6 +8,7 @@ use toolcrib_core::policy::{
 };
 use toolcrib_core::retry::RetryPolicy;
 use toolcrib_core::secret::Secret;
+use toolcrib_core::trace::SpanContext;
 use toolcrib_testkit::api::{Api, Received, Reply};
 use toolcrib_upstream::rest::answer::Content;
 use toolcrib_upstream::rest::auth::Kind;
@@ -90,7 +91,7 @@ async fn call_as(
         now_ms: now_ms(),
         random: 0.5,
     };
-    adapter.call(permit, arguments, moment).await
+    adapter.call(permit, arguments, moment, None).await
 }
 
 async fn call(adapter: &Adapter, tool: &str, arguments: &Value) -> Result<Answer, Failure> {
@@ -138,7 +139,9 @@ async fn a_call_needs_a_permit_for_exactly_this_call() {
         now_ms: now_ms(),
         random: 0.5,
     };
-    let outcome = adapter.call(permit, &json!({"page": 2}), moment).await;
+    let outcome = adapter
+        .call(permit, &json!({"page": 2}), moment, None)
+        .await;
     assert_eq!(outcome, Err(Failure::Misused));
     assert!(api.received().is_empty());
 }
@@ -508,7 +511,7 @@ async fn a_server_that_does_not_answer_in_time_is_left() {
         now_ms: permit.deadline_ms() - 50,
         random: 0.5,
     };
-    let outcome = silent.call(permit, &arguments, moment).await;
+    let outcome = silent.call(permit, &arguments, moment, None).await;
     assert!(matches!(outcome, Err(Failure::TimedOut(_))), "{outcome:?}");
     drop(listener);
     let gone = call(&silent, "list", &arguments).await;
@@ -516,4 +519,36 @@ async fn a_server_that_does_not_answer_in_time_is_left() {
         matches!(&gone, Err(failure @ Failure::Unreachable(_)) if failure.was_not_delivered()),
         "{gone:?}"
     );
+}
+
+#[tokio::test]
+async fn the_api_is_told_the_trace_unless_the_configuration_names_one() {
+    let api = Api::start([]).await.unwrap();
+    let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let arguments = json!({});
+    for (state, own, expected) in [
+        (None, None, (Some(parent), None)),
+        (Some("a=1"), None, (Some(parent), Some("a=1"))),
+        (Some("a=1"), Some("mine"), (Some("mine"), None)),
+    ] {
+        let adapter = adapter(&api, |settings| {
+            let header = own.map(|own| ("Traceparent".to_owned(), secret(own)));
+            settings.headers.extend(header);
+        });
+        let permit = permit(&adapter, "list", &arguments, false);
+        let moment = Moment {
+            now_ms: now_ms(),
+            random: 0.5,
+        };
+        let trace = SpanContext::parse(parent, state);
+        let outcome = adapter.call(permit, &arguments, moment, trace.as_ref());
+        outcome.await.unwrap();
+        let received = api.received().pop().unwrap();
+        let told = ["traceparent", "tracestate"].map(|name| received.header(name));
+        assert_eq!((told[0], told[1]), expected);
+    }
+    call(&adapter(&api, |_| {}), "list", &arguments)
+        .await
+        .unwrap();
+    assert_eq!(api.received().pop().unwrap().header("traceparent"), None);
 }

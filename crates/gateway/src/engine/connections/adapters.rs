@@ -139,7 +139,7 @@ impl Adapters {
         };
         let answer = tokio::select! {
             () = call.cancel.cancelled() => return Err(Failure::Cancelled.into()),
-            answer = adapter.call(permit, &arguments, moment) => answer.map_err(Failure::from)?,
+            answer = adapter.call(permit, &arguments, moment, call.trace.as_ref()) => answer.map_err(Failure::from)?,
         };
         Ok(raw(&answer.result()))
     }

@@ -3,6 +3,7 @@
 use serde_json::Value;
 use toolcrib_core::policy::{Refusal, Step, Verdict};
 use toolcrib_core::secret::{MASK, name_is_secret, value_is_secret};
+use toolcrib_core::trace::SpanContext;
 use toolcrib_store::audit::{Decision, Outcome, Record};
 use toolcrib_store::{Entry as Journalled, StoreError};
 
@@ -30,7 +31,7 @@ impl Engine {
             reason: reason.to_owned(),
             upstream: Some(entry.tool.id.server().to_owned()),
             request_bytes: bytes(attempt.arguments.raw.get()),
-            trace_id: attempt.trace.clone(),
+            trace_id: attempt.trace.as_ref().map(SpanContext::trace_id),
         }
     }
 
@@ -128,7 +129,7 @@ impl Engine {
             upstream: entry.map(|entry| entry.tool.id.server().to_owned()),
             request_bytes: bytes(attempt.arguments.raw.get()),
             response_bytes: None,
-            trace_id: attempt.trace.clone(),
+            trace_id: attempt.trace.as_ref().map(SpanContext::trace_id),
         }
     }
 

@@ -6,6 +6,7 @@ use toolcrib_core::policy::Principal;
 use toolcrib_core::policy::suspicion::Neighbours;
 use toolcrib_core::rtfs::Dialect;
 use toolcrib_core::{Code, nearest};
+use toolcrib_core::trace::SpanContext;
 use toolcrib_store::approval::{State, Verdict};
 
 use super::problem::Problem;
@@ -88,7 +89,8 @@ impl Counter {
     }
 
     async fn fulfil(&self, request: Request, asked: &Asked, arguments: &Value) -> Told {
-        let trace = asked.trace.as_deref();
+        let trace = asked.trace.as_ref().map(SpanContext::trace_id);
+        let trace = trace.as_deref();
         let told = request.fulfil(self.engine(), &asked.caller, arguments, trace);
         Ok(json(&full(told.await?)))
     }

@@ -250,18 +250,26 @@ async fn stateless_requests_need_no_session_and_say_so_twice() {
 #[tokio::test]
 async fn a_trace_comes_from_meta_or_the_header() {
     let visitor = Visitor::new();
+    let header = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let own = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203332-00";
     let headers = [
         VERSION,
         ("mcp-method", "tools/call"),
         ("mcp-name", "trace"),
-        ("traceparent", "00-h"),
+        ("traceparent", header),
     ];
     let mut message = stateless(1, "tools/call", json!({ "name": "trace" }));
     let answer = body(visitor.posts(&headers, &message).await).await;
-    assert_eq!(answer["result"]["content"][0]["text"], "00-h");
+    assert_eq!(answer["result"]["content"][0]["text"], header);
+    message["params"]["_meta"]["traceparent"] = json!(own);
+    let answer = body(visitor.posts(&headers, &message).await).await;
+    assert_eq!(answer["result"]["content"][0]["text"], own);
     message["params"]["_meta"]["traceparent"] = json!("00-m");
     let answer = body(visitor.posts(&headers, &message).await).await;
-    assert_eq!(answer["result"]["content"][0]["text"], "00-m");
+    assert_eq!(answer["result"]["content"][0]["text"], header);
+    let twice = [headers[0], headers[1], headers[2], headers[3], headers[3]];
+    let answer = body(visitor.posts(&twice, &message).await).await;
+    assert_eq!(answer["result"]["content"][0]["text"], "");
 }
 
 #[tokio::test]

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolcrib_config::load::Config;
+use toolcrib_core::trace::SpanContext;
 
 use super::super::bridge::failure;
 use super::super::fields::raw;
@@ -65,7 +66,8 @@ impl Own {
     ) -> Box<RawValue> {
         let arguments = arguments.and_then(|raw| serde_json::from_str(raw.get()).ok());
         let arguments: Value = arguments.unwrap_or_else(|| json!({}));
-        let trace = context.trace.parent.as_deref();
+        let trace = context.trace.as_ref().map(SpanContext::trace_id);
+        let trace = trace.as_deref();
         let outcome = self.0.fulfil(engine, &context.caller, &arguments, trace);
         match outcome.await {
             Ok(said) => raw(&json!({
