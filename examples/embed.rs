@@ -12,6 +12,7 @@ use toolcrib::engine::connections::Users;
 use toolcrib::engine::open_here;
 use toolcrib::failure::Failure;
 use toolcrib::loader::Loader;
+use toolcrib::telemetry::Tracer;
 use toolcrib_config::{Os, Surroundings};
 use toolcrib_core::policy::Caller;
 
@@ -37,7 +38,7 @@ pub(crate) fn main() -> Result<(), Failure> {
     let runtime = tokio::runtime::Runtime::new().map_err(unusable)?;
     let outcome = runtime.block_on(async {
         // Declared tools are known at once; nothing is started.
-        let engine = open_here(config, &here, Users::One).await?;
+        let engine = open_here(config, &here, Users::One, Tracer::off()).await?;
         let caller = Caller::local(&engine.config().settings.policy);
         let wish = Search {
             query: "write something down".to_owned(),

@@ -21,6 +21,7 @@ use crate::http::{self, Door, Mount, Setup};
 use crate::mcp::flat;
 use crate::mcp::gate::Gate;
 use crate::mcp::{Service, Surface, pipe, stdio};
+use crate::telemetry::Tracer;
 
 mod chosen;
 
@@ -67,6 +68,8 @@ pub struct Doors {
     pub ending: CancellationToken,
     /// Counts requests over all doors.
     pub gate: Arc<Gate>,
+    /// Makes spans of requests.
+    pub tracer: Tracer,
     /// Reads the configuration again, where a process is behind the doors.
     pub reload: Option<Reload>,
 }
@@ -74,7 +77,8 @@ pub struct Doors {
 impl Doors {
     fn service(&self, surface: Arc<dyn Surface>) -> Arc<Service> {
         let (gate, key) = (Arc::clone(&self.gate), self.clock.random());
-        Service::new(surface, gate, key, self.ending.clone())
+        let tracer = self.tracer.clone();
+        Service::new(surface, gate, key, self.ending.clone(), tracer)
     }
 
     /// Serves the client on standard input and output until it has gone.
@@ -130,6 +134,7 @@ impl Doors {
             sessions_max: usize::try_from(settings.limits.sessions).unwrap_or(usize::MAX),
             clock: self.clock.clone(),
             ending: self.ending.clone(),
+            tracer: self.tracer.clone(),
             api: self.api(surfaces),
         };
         tasks.spawn(bound.run(Door::router(&settings.http, setup), self.ending.clone()));
@@ -196,6 +201,7 @@ mod tests {
             clock,
             ending: CancellationToken::new(),
             gate: Arc::default(),
+            tracer: Tracer::off(),
             reload: None,
         };
         let tasks = TaskTracker::new();

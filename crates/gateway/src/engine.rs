@@ -61,6 +61,7 @@ use supplier::Supplier;
 use upstream::{Health, Upstream};
 
 use crate::control::Counts;
+use crate::telemetry::Tracer;
 
 pub use here::open_here;
 pub use stock::pack_kept;
@@ -85,6 +86,7 @@ pub struct Engine {
     store: Store,
     upstream: Arc<dyn Upstream>,
     clock: Clock,
+    tracer: Tracer,
     tasks: TaskTracker,
     ending: CancellationToken,
     /// Cancels the calls that are under way.
@@ -99,6 +101,7 @@ impl Engine {
         store: Store,
         upstream: Arc<dyn Upstream>,
         clock: Clock,
+        tracer: Tracer,
     ) -> Result<Arc<Self>> {
         let terms = Terms::new(Arc::clone(&config))?;
         upstream.configure(&config);
@@ -116,6 +119,7 @@ impl Engine {
             store,
             upstream,
             clock,
+            tracer,
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
             hurry: CancellationToken::new(),
@@ -154,6 +158,11 @@ impl Engine {
     /// What the time is, and chance.
     pub fn clock(&self) -> &Clock {
         &self.clock
+    }
+
+    /// Makes spans of what is done.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
     }
 
     /// How many servers and tools there are, as far as that is known now. Asks nobody.

@@ -32,6 +32,7 @@ use toolcrib_config::model::settings::Http;
 
 use crate::engine::clock::Clock;
 use crate::mcp::Service;
+use crate::telemetry::Tracer;
 use guard::Guard;
 use identity::Identity;
 use metrics::Metrics;
@@ -56,6 +57,7 @@ pub struct Door {
     sessions: Arc<Sessions>,
     clock: Clock,
     ending: CancellationToken,
+    tracer: Tracer,
 }
 
 /// How the door is set up.
@@ -70,6 +72,8 @@ pub struct Setup {
     pub clock: Clock,
     /// Fires when the door closes.
     pub ending: CancellationToken,
+    /// Makes spans of requests.
+    pub tracer: Tracer,
     /// What the REST API works with, where it is served.
     pub api: Option<api::Api>,
 }
@@ -80,10 +84,11 @@ impl Door {
         let door = Arc::new(Self {
             guard: Guard::new(settings, setup.identity.is_open()),
             identity: setup.identity,
-            metrics: Metrics::default(),
+            metrics: Metrics::new(&setup.tracer),
             sessions: Sessions::new(setup.sessions_max),
             clock: setup.clock,
             ending: setup.ending,
+            tracer: setup.tracer,
         });
         tokio::spawn(Arc::clone(&door.sessions).sweep(door.ending.clone()));
         let mut router = Router::new();

@@ -26,6 +26,7 @@ pub mod session;
 pub(crate) mod stand_in;
 pub mod stdio;
 pub mod surface;
+mod watched;
 
 pub use client::Client;
 pub use revision::Revision;

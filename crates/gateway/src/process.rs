@@ -20,6 +20,7 @@ use crate::capability::review;
 use crate::control::{Counts, Place, Status};
 use crate::desk::keeper::Keeper;
 use crate::doors::{Doors, Surfaces};
+use crate::engine::clock::Clock;
 use crate::engine::connections::Users;
 use crate::engine::{Engine, open_here};
 use crate::failure::Failure;
@@ -30,6 +31,7 @@ use crate::mcp::full::Full;
 use crate::reload::queue::{Ending, queue};
 use crate::reload::{Cause, Live, Load, Report, Requests, watch};
 use crate::signals::{Asked, Signals};
+use crate::telemetry::{Found, Tracer};
 
 /// How a process runs.
 #[derive(Clone, Debug)]
@@ -151,7 +153,14 @@ async fn serve(
     } else {
         Users::Many
     };
-    let engine = open_here(Arc::clone(&config), &options.surroundings, users).await?;
+    let tracer = tracer(&config, &options.surroundings);
+    let engine = open_here(
+        Arc::clone(&config),
+        &options.surroundings,
+        users,
+        tracer.clone(),
+    )
+    .await?;
     load_capabilities(&engine, &config, &options.surroundings).await;
     engine.start();
     let live = Live::new(config);
@@ -202,6 +211,8 @@ async fn serve(
         let _ = tokio::time::timeout(grace, tasks.wait()).await;
         engine.close(grace).await;
         engine.store().close().await;
+        let flush = Duration::from_millis(limits::TRACE_FLUSH_MS_MAX);
+        tracer.close(flush).await;
     };
     tokio::select! {
         () = orderly => {}
@@ -209,6 +220,33 @@ async fn serve(
         _ = until_asked(&mut signals, &requests, None) => {}
     }
     Ok(())
+}
+
+/// What sends traces, where the configuration or a variable names a collector.
+fn tracer(config: &Config, here: &Surroundings) -> Tracer {
+    let instance = uuid::Uuid::now_v7().to_string();
+    let found = Found::of(
+        &config.settings.telemetry,
+        &|name| here.var(name),
+        &instance,
+    );
+    for complaint in &found.complaints {
+        tracing::warn!("{complaint}");
+    }
+    let Some(collector) = found.collector else {
+        return Tracer::off();
+    };
+    let host = collector.url.host_str().unwrap_or_default().to_owned();
+    match Tracer::to(collector, Clock::system()) {
+        Ok(tracer) => {
+            tracing::info!(host, "traces are sent to a collector");
+            tracer
+        }
+        Err(why) => {
+            tracing::warn!("Traces are not sent: {why}.");
+            Tracer::off()
+        }
+    }
 }
 
 /// Registers the approved capability files. Without them everything still runs.
@@ -297,6 +335,7 @@ async fn open_doors(
         clock: process.engine.clock().clone(),
         ending: ending.clone(),
         gate: Arc::default(),
+        tracer: process.engine.tracer().clone(),
         reload: Some(reloading(process)),
     };
     if !stdio {

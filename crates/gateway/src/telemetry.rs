@@ -1,4 +1,12 @@
-//! The log: `tracing` events on standard error, one line each, with no secret in them.
+//! What the process tells of its work: the log, and traces for a collector.
+//!
+//! The log is `tracing` events on standard error, one line each, with no secret in them.
+
+pub mod collector;
+mod exporter;
+pub mod otlp;
+pub mod sampler;
+pub mod span;
 
 use std::io::{self, Write};
 
@@ -9,6 +17,9 @@ use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
 use crate::veil::cover;
+
+pub use collector::Found;
+pub use span::{Kind, Span, Tracer};
 
 /// How events are written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]

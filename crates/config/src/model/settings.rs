@@ -7,7 +7,7 @@ use serde::Deserialize;
 use super::adapter::Adapter;
 use super::entry::Servers;
 use super::rule::{RuleStrategy, ServerRule, ToolRule};
-use crate::placeholder::Template;
+use crate::placeholder::{SecretTemplate, Template};
 use toolcrib_core::catalog::Inference;
 use toolcrib_core::policy::settings::PolicySettings;
 
@@ -65,7 +65,7 @@ pub struct Settings {
     pub capabilities: Capabilities,
     /// The log on standard error.
     pub log: Log,
-    /// Traces and metrics sent elsewhere.
+    /// Traces sent elsewhere.
     pub telemetry: Telemetry,
     /// Which client configurations are used when there is no configuration file.
     pub imports: Imports,
@@ -430,12 +430,20 @@ pub enum LogFormat {
     Json,
 }
 
-/// Traces sent elsewhere.
+/// Traces sent elsewhere. The variables of OpenTelemetry (`OTEL_…`) override these settings.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Telemetry {
-    /// OTLP address over HTTP; none sends nothing.
+    /// Address of a collector that takes OTLP over HTTP, such as `http://127.0.0.1:4318`; none sends
+    /// nothing.
     pub otlp_endpoint: Option<Template>,
+    /// Headers of every delivery to the collector.
+    pub headers: IndexMap<String, SecretTemplate>,
+    /// The name under which the collector knows this process; `toolcrib` unless given.
+    pub service_name: Option<String>,
+    /// The share of traces that are recorded, where the caller did not decide; all unless given.
+    #[schemars(range(min = 0, max = 1))]
+    pub sample_ratio: Option<f64>,
 }
 
 /// Which client configurations are used when there is no configuration file.

@@ -12,6 +12,7 @@ use crate::engine::connections::Users;
 use crate::engine::error::Error;
 use crate::engine::open_here;
 use crate::failure::Failure;
+use crate::telemetry::Tracer;
 use crate::ui::{PROGRESS_DELAY, Progress};
 
 /// Runs `work` at an engine of its own, on the user's configuration and store. Nothing is connected
@@ -23,7 +24,7 @@ pub(super) fn with_engine<T>(
     let config = Arc::new(context.loader().config()?);
     let grace = Duration::from_millis(limits::SHUTDOWN_GRACE_MS);
     running::runtime()?.block_on(async {
-        let engine = open_here(config, &context.surroundings, Users::One).await?;
+        let engine = open_here(config, &context.surroundings, Users::One, Tracer::off()).await?;
         let outcome = work(context, &engine).await;
         engine.close(grace).await;
         outcome

@@ -20,6 +20,7 @@ use tokio::sync::broadcast::error::RecvError;
 use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
 use toolcrib_config::surroundings::Surroundings;
+use toolcrib_core::ToolId;
 use toolcrib_core::policy::Permit;
 use toolcrib_core::trace::SpanContext;
 use toolcrib_store::cache::{ListCache, Made};
@@ -317,6 +318,14 @@ impl Upstream for Connections {
             reason: status.reason.map(|reason| cover(&reason)),
             since_ms: status.since_ms,
         }
+    }
+
+    fn revision(&self, server: &str) -> Option<String> {
+        self.pool.status(server)?.version
+    }
+
+    fn host(&self, tool: &ToolId) -> Option<(String, u16)> {
+        self.adapters.read(tool.server())?.host(tool.tool())
     }
 
     fn changes(&self) -> BoxStream<'static, Change> {

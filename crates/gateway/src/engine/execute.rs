@@ -11,6 +11,7 @@ mod record;
 mod run;
 mod select;
 mod shape;
+mod traced;
 
 use std::sync::Arc;
 
@@ -110,7 +111,8 @@ impl Attempt {
 impl Engine {
     /// Runs a tool under policy, or says everything that stands in the way.
     pub async fn execute(self: &Arc<Self>, caller: &Caller, execution: Execution) -> Result<Reply> {
-        let attempt = Attempt::new(self, caller, execution);
+        let mut attempt = Attempt::new(self, caller, execution);
+        let traced = self.attempted(&mut attempt);
         let span = tracing::error_span!(
             "execute",
             request_id = attempt.id,
@@ -120,6 +122,7 @@ impl Engine {
         );
         let id = attempt.id.clone();
         let outcome = self.attempt(attempt).instrument(span).await;
+        traced.end(&outcome);
         outcome.map_err(|mut error| {
             error.request_id = Some(id);
             error

@@ -26,6 +26,7 @@ use super::discovery::DiscoveryError;
 use super::error::{Error, Result};
 use super::upstream::{Call, CallError, Change, Health, List, Listed, Standing, Upstream, Wish};
 use crate::loader::Loader;
+use crate::telemetry::Tracer;
 
 /// Time that stands still until a test moves it. Without this, paused time runs ahead whenever the
 /// store's threads are waited for.
@@ -220,6 +221,11 @@ impl Workshop {
 
     /// An engine on a configuration, with these servers behind it.
     pub(super) async fn with(yaml: &str, puppets: Arc<Puppets>) -> Self {
+        Self::traced(yaml, puppets, Tracer::off()).await
+    }
+
+    /// The same, with its spans recorded.
+    pub(super) async fn traced(yaml: &str, puppets: Arc<Puppets>, tracer: Tracer) -> Self {
         let home = tempfile::tempdir().unwrap();
         let store = SqliteOptions::new(home.path().join("store.db"));
         let store = Store::open_sqlite(store, Uuid::now_v7()).await.unwrap();
@@ -237,7 +243,7 @@ impl Workshop {
         );
         let config = config(&home, yaml);
         let upstream: Arc<dyn Upstream> = Arc::clone(&puppets) as _;
-        let engine = Engine::open(config, store.clone(), upstream, clock.clone()).await;
+        let engine = Engine::open(config, store.clone(), upstream, clock.clone(), tracer).await;
         Self {
             engine: engine.unwrap(),
             puppets,

@@ -12,6 +12,7 @@ use super::connections::{Connections, Users};
 use super::error::Error;
 use crate::failure::{Failure, exit};
 use crate::storage;
+use crate::telemetry::Tracer;
 use crate::tokens::Tokens;
 
 /// Opens the engine of a configuration on the user's own store. Nothing is connected, and nothing runs
@@ -20,6 +21,7 @@ pub async fn open_here(
     config: Arc<Config>,
     surroundings: &Surroundings,
     users: Users,
+    tracer: Tracer,
 ) -> Result<Arc<Engine>, Failure> {
     let store = storage::open(&config, surroundings).await?;
     let clock = Clock::system();
@@ -27,7 +29,7 @@ pub async fn open_here(
     let tokens = Tokens::new(store.clone(), now_ms);
     let tokens: Option<Arc<dyn TokenStore>> = Some(Arc::new(tokens));
     let connections = Connections::new(users, surroundings.clone(), tokens, clock.clone());
-    let engine = Engine::open(config, store, Arc::new(connections), clock).await;
+    let engine = Engine::open(config, store, Arc::new(connections), clock, tracer).await;
     engine.map_err(|error| Failure::from(*error))
 }
 

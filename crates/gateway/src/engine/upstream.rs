@@ -11,9 +11,9 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
 use toolcrib_config::load::Config;
-use toolcrib_core::Tool;
 use toolcrib_core::policy::Permit;
 use toolcrib_core::trace::SpanContext;
+use toolcrib_core::{Tool, ToolId};
 use toolcrib_store::cache::Made;
 pub use toolcrib_upstream::mcp::{CallError, Client, Round};
 pub use toolcrib_upstream::rest::Adapter;
@@ -52,6 +52,16 @@ pub trait Upstream: Send + Sync + 'static {
 
     /// How things stand with a server.
     fn standing(&self, server: &str) -> Standing;
+
+    /// The revision of MCP that a server speaks, as far as that is known.
+    fn revision(&self, _server: &str) -> Option<String> {
+        None
+    }
+
+    /// The host and port of the API behind a tool, where it is one and its description was read.
+    fn host(&self, _tool: &ToolId) -> Option<(String, u16)> {
+        None
+    }
 
     /// What happens from now on.
     fn changes(&self) -> BoxStream<'static, Change>;

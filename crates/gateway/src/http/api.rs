@@ -27,6 +27,7 @@ use toolcrib_core::Code;
 use toolcrib_core::policy::{Caller, Scope};
 use toolcrib_core::rest::{ADMIN_SCOPE, Method, Operation, Place, ROUTES, Route};
 use toolcrib_core::trace::SpanContext;
+use tracing::Instrument;
 
 use super::Door;
 use super::endpoint::read;
@@ -34,6 +35,7 @@ use crate::desk::Desk;
 use crate::engine::Engine;
 use crate::engine::error::Error;
 use crate::mcp::gate::Gate;
+use crate::telemetry::{Kind, request_span};
 
 use problem::Problem;
 pub(super) use problem::unauthorised;
@@ -87,10 +89,9 @@ pub(super) fn routes(api: Api, door: &Arc<Door>) -> Router {
                            body: Body| async move {
             let path = path.iter().map(|(a, b)| (a.to_owned(), b.to_owned()));
             let path: Vec<(String, String)> = path.collect();
-            let told = counter
-                .answer(route, caller, path, &headers, &uri, body)
-                .await;
-            told.unwrap_or_else(IntoResponse::into_response)
+            counter
+                .watched(route, caller, path, &headers, &uri, body)
+                .await
         };
         let method = match route.method {
             Method::Get => get(answer),
@@ -110,6 +111,43 @@ impl Counter {
         self.api.desk.engine()
     }
 
+    /// Answers in a span of its own.
+    async fn watched(
+        &self,
+        route: &'static Route,
+        caller: Arc<Caller>,
+        path: Vec<(String, String)>,
+        headers: &HeaderMap,
+        uri: &Uri,
+        body: Body,
+    ) -> Response {
+        let method = match route.method {
+            Method::Get => "GET",
+            Method::Post => "POST",
+        };
+        let name = format!("{method} {}", route.path);
+        let parent = super::headers::trace(headers);
+        let tracer = &self.door.tracer;
+        let mut span = tracer.start(Kind::Server, name, parent.as_ref());
+        span.set("http.request.method", method);
+        span.set("http.route", route.path);
+        span.set("url.scheme", "http");
+        let log = request_span(route.path, span.context());
+        let told = self.answer(route, caller, path, headers, uri, body, span.context());
+        let response = told.instrument(log).await;
+        let response = response.unwrap_or_else(IntoResponse::into_response);
+        let status = response.status();
+        span.set("http.response.status_code", i64::from(status.as_u16()));
+        if status.is_server_error() {
+            span.fail(status.as_str());
+        }
+        response
+    }
+
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "they are the parts of one request"
+    )]
     async fn answer(
         &self,
         route: &'static Route,
@@ -118,6 +156,7 @@ impl Counter {
         headers: &HeaderMap,
         uri: &Uri,
         body: Body,
+        trace: Option<&SpanContext>,
     ) -> Told {
         let now_ms = self.door.clock.now_ms();
         let _entry = self
@@ -133,7 +172,7 @@ impl Counter {
             path: route.read(Place::Path, path)?,
             query: route.read(Place::Query, query(uri))?,
             headers: route.read(Place::Header, texts(headers))?,
-            trace: super::headers::trace(headers),
+            trace: trace.cloned(),
             body: if route.body {
                 read(body)
                     .await

@@ -340,6 +340,7 @@ fn arrival(letter: &Letter, outlet: Arc<dyn Outlet>, cancel: CancellationToken) 
         outlet,
         cancel,
         trace: headers::trace(&letter.headers),
+        network: "tcp",
     }
 }
 

@@ -149,6 +149,34 @@ mod tests {
     }
 
     #[test]
+    fn a_trace_that_is_named_twice_is_none() {
+        let parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+        let other = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203332-01";
+        let check = |pairs: &[(&'static str, &str)], expected: Option<(&str, Option<&str>)>| {
+            let mut headers = HeaderMap::new();
+            for (name, value) in pairs {
+                headers.append(*name, value.parse().unwrap());
+            }
+            let found = trace(&headers);
+            let found = found
+                .as_ref()
+                .map(|trace| (trace.traceparent(), trace.tracestate()));
+            let expected = expected.map(|(parent, state)| (parent.to_owned(), state));
+            assert_eq!(found, expected, "{pairs:?}");
+        };
+        check(&[(TRACEPARENT, parent)], Some((parent, None)));
+        let states = [
+            (TRACEPARENT, parent),
+            (TRACESTATE, "a=1"),
+            (TRACESTATE, "b=2"),
+        ];
+        check(&states, Some((parent, Some("a=1,b=2"))));
+        check(&[(TRACEPARENT, parent), (TRACEPARENT, other)], None);
+        check(&[(TRACESTATE, "a=1")], None);
+        check(&[], None);
+    }
+
+    #[test]
     fn headers_must_say_what_the_body_says() {
         let params: Box<RawValue> = serde_json::from_str(
             r#"{"name":"t","arguments":{"region":"Hello","n":5,"o":{}},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28"}}"#,

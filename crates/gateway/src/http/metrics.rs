@@ -9,6 +9,8 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::telemetry::Tracer;
+
 /// Labels, each with its value: few, and none of a caller's making.
 type Labels = [(&'static str, String); 2];
 
@@ -20,8 +22,9 @@ pub struct Metrics {
     sessions: Gauge,
 }
 
-impl Default for Metrics {
-    fn default() -> Self {
+impl Metrics {
+    /// Counters that begin at nothing, and those of a tracer where it sends anything.
+    pub fn new(tracer: &Tracer) -> Self {
         let mut registry = Registry::with_prefix("toolcrib");
         let requests = Family::default();
         let durations = Histogram::new([0.001, 0.005, 0.025, 0.1, 0.5, 2.0, 10.0, 60.0]);
@@ -38,6 +41,13 @@ impl Default for Metrics {
             durations.clone(),
         );
         registry.register("mcp_sessions", "Open sessions", sessions.clone());
+        if let Some(spans) = tracer.counts() {
+            let sent = "Spans that the collector of traces took";
+            registry.register("trace_spans_sent", sent, spans.sent.clone());
+            let dropped =
+                "Spans that were lost: too many waited, or the collector did not take them";
+            registry.register("trace_spans_dropped", dropped, spans.dropped.clone());
+        }
         Self {
             registry,
             requests,
@@ -45,9 +55,7 @@ impl Default for Metrics {
             sessions,
         }
     }
-}
 
-impl Metrics {
     /// Counts a request.
     pub fn count(&self, path: &'static str, status: u16, took: Duration) {
         let labels = [("path", path.to_owned()), ("status", status.to_string())];
@@ -91,7 +99,7 @@ mod tests {
 
     #[test]
     fn what_was_counted_is_shown_under_known_labels() {
-        let metrics = Metrics::default();
+        let metrics = Metrics::new(&Tracer::off());
         metrics.count(label("/mcp"), 200, Duration::from_millis(3));
         metrics.count(label("/made/up"), 404, Duration::ZERO);
         metrics.sessions(2);
@@ -101,6 +109,22 @@ mod tests {
             "toolcrib_http_requests_total{path=\"other\",status=\"404\"} 1",
             "toolcrib_http_first_byte_seconds_count 2",
             "toolcrib_mcp_sessions 2",
+        ] {
+            assert!(text.contains(line), "{text}");
+        }
+        assert!(!text.contains("trace_spans"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn spans_are_counted_where_they_are_sent() {
+        let (tracer, _waiting) = crate::telemetry::span::recorded();
+        let metrics = Metrics::new(&tracer);
+        tracer.counts().unwrap().sent.inc_by(2);
+        tracer.counts().unwrap().dropped.inc();
+        let text = metrics.text();
+        for line in [
+            "toolcrib_trace_spans_sent_total 2",
+            "toolcrib_trace_spans_dropped_total 1",
         ] {
             assert!(text.contains(line), "{text}");
         }

@@ -39,6 +39,7 @@ impl Visitor {
             sessions_max,
             clock: Clock::system(),
             ending: ending.clone(),
+            tracer: Tracer::off(),
             api: None,
         };
         Self {

@@ -20,6 +20,7 @@ use super::listen::MISSED;
 use super::meta::{LOG_LEVEL, set_trace};
 use super::service::{Outcome, not_offered};
 use super::surface::{Change, Context, Description, Surface};
+use super::watched::Passed;
 use crate::engine::Engine;
 use crate::engine::answer::{Kind, Outcome as Came};
 use crate::engine::ask::{Execution, Listing};
@@ -138,14 +139,22 @@ impl Flat {
     async fn pass(&self, method: &str, params: Option<&RawValue>, context: &Context) -> Outcome {
         let server = self.sole()?;
         let passage = self.engine.passage().ok_or_else(|| not_offered(method))?;
+        let tracer = self.engine.tracer();
+        let passed = Passed::begin(tracer, method, &server.name, context.trace.as_ref());
+        let context = &Context {
+            trace: passed.context(),
+            ..context.clone()
+        };
         let mut fields = params.and_then(Fields::of).unwrap_or_default();
         if let Some(meta) = meta(&fields, context) {
             fields.set("_meta", &meta);
         }
         let params = fields.raw();
         let asking = asking(&server, context);
-        let asked = passage.ask(asking, method, Some(&params));
-        asked.await.map_err(told)
+        let asked = passage.ask(asking, method, Some(&params)).await;
+        let outcome = asked.map_err(told);
+        passed.end(&outcome);
+        outcome
     }
 
     async fn described(&self, context: &Context) -> Result<Description, Fault> {

@@ -22,6 +22,8 @@ use super::outlet::Outlet;
 use super::revision::Revision;
 use super::rounds::{Road, Rounds, Run};
 use super::surface::{Context, Description, Surface};
+use super::watched::Watched;
+use crate::telemetry::Tracer;
 
 /// What comes of a request.
 pub type Outcome = Result<Box<RawValue>, Fault>;
@@ -61,6 +63,8 @@ pub struct Arrival {
     pub cancel: CancellationToken,
     /// The trace that the transport says the request belongs to.
     pub trace: Option<SpanContext>,
+    /// What it came over: `pipe` or `tcp`.
+    pub network: &'static str,
 }
 
 /// What comes of a request of the stateless era.
@@ -79,16 +83,18 @@ pub struct Service {
     rounds: Rounds,
     info: OnceLock<Value>,
     closing: CancellationToken,
+    tracer: Tracer,
 }
 
 impl Service {
     /// Serves a surface. `key` is random and protects what stateless clients carry for us; `closing`
-    /// fires when the process ends.
+    /// fires when the process ends, `tracer` makes spans of requests.
     pub fn new(
         surface: Arc<dyn Surface>,
         gate: Arc<Gate>,
         key: [u8; 32],
         closing: CancellationToken,
+        tracer: Tracer,
     ) -> Arc<Self> {
         Arc::new(Self {
             surface,
@@ -96,6 +102,7 @@ impl Service {
             rounds: Rounds::new(key),
             info: OnceLock::new(),
             closing,
+            tracer,
         })
     }
 
@@ -107,6 +114,11 @@ impl Service {
     /// What counts the requests.
     pub fn gate(&self) -> &Gate {
         &self.gate
+    }
+
+    /// Makes spans of requests.
+    pub fn tracer(&self) -> &Tracer {
+        &self.tracer
     }
 
     /// Fires when the process ends.
@@ -145,8 +157,15 @@ impl Service {
     }
 
     /// Answers a request that stands alone.
-    pub async fn stateless(&self, request: Request, arrival: Arrival) -> Reply {
+    pub async fn stateless(&self, request: Request, mut arrival: Arrival) -> Reply {
         let meta = Meta::of(request.params.as_deref());
+        let watched = Watched::begin(&self.tracer, &request, &meta, &mut arrival);
+        let reply = self.checked(request, arrival, &meta).await;
+        watched.end(meta.version().as_deref(), &reply.outcome);
+        reply
+    }
+
+    async fn checked(&self, request: Request, arrival: Arrival, meta: &Meta) -> Reply {
         let (revision, capabilities) = match meta.check() {
             Ok(checked) => checked,
             Err(fault) => {
@@ -158,7 +177,7 @@ impl Service {
         };
         let method = request.method.clone();
         let outcome = self
-            .answer(request, arrival, &meta, revision, capabilities)
+            .answer(request, arrival, meta, revision, capabilities)
             .await;
         Reply {
             outcome: outcome.map(|result| self.dress(&method, result)),
@@ -192,7 +211,7 @@ impl Service {
             client,
             revision,
             progress: meta.progress(),
-            trace: meta.trace().or(arrival.trace),
+            trace: arrival.trace,
             session: None,
             caller: arrival.caller,
             cancel: arrival.cancel.clone(),

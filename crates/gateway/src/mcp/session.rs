@@ -21,6 +21,7 @@ use super::outlet::Outlet;
 use super::revision::Revision;
 use super::service::{Arrival, Outcome, Request, Service, fault};
 use super::surface::{Change, Context};
+use super::watched::Watched;
 
 mod question;
 
@@ -134,6 +135,19 @@ impl Session {
 
     /// Answers a request.
     pub async fn request(self: &Arc<Self>, request: Request, mut arrival: Arrival) -> Outcome {
+        let meta = Meta::of(request.params.as_deref());
+        let watched = Watched::begin(self.service.tracer(), &request, &meta, &mut arrival);
+        let outcome = self.admitted(request, arrival, &meta).await;
+        watched.end(self.revision().map(Revision::as_str), &outcome);
+        outcome
+    }
+
+    async fn admitted(
+        self: &Arc<Self>,
+        request: Request,
+        mut arrival: Arrival,
+        meta: &Meta,
+    ) -> Outcome {
         let now_ms = jiff::Timestamp::now().as_millisecond();
         let principal = &self.caller.principal;
         let _entry = self.service.gate().enter(principal, now_ms)?;
@@ -149,14 +163,13 @@ impl Session {
             state.running.insert(id.clone(), arrival.cancel.clone());
         }
         arrival.caller = Arc::clone(&self.caller);
-        let outcome = self.answer(request, arrival).await;
+        let outcome = self.answer(request, arrival, meta).await;
         self.state().running.remove(&id);
         outcome
     }
 
-    async fn answer(self: &Arc<Self>, request: Request, arrival: Arrival) -> Outcome {
+    async fn answer(self: &Arc<Self>, request: Request, arrival: Arrival, meta: &Meta) -> Outcome {
         let Request { method, params, .. } = request;
-        let meta = Meta::of(params.as_deref());
         match method.as_str() {
             "initialize" => return self.initialize(params.as_deref(), arrival).await,
             "ping" => return Ok(raw(&json!({}))),
@@ -168,7 +181,7 @@ impl Session {
             }
             _ => {}
         }
-        let context = self.context(&meta, arrival);
+        let context = self.context(meta, arrival);
         match method.as_str() {
             "logging/setLevel" => self.set_level(params, context).await,
             "resources/subscribe" | "resources/unsubscribe" => {
@@ -337,7 +350,7 @@ impl Session {
             caller: arrival.caller,
             cancel: arrival.cancel,
             progress: meta.progress(),
-            trace: meta.trace().or(arrival.trace),
+            trace: arrival.trace,
             session: self.id.clone(),
         }
     }
@@ -348,6 +361,7 @@ impl Session {
             outlet: Arc::clone(&self.standing),
             cancel: CancellationToken::new(),
             trace: None,
+            network: "pipe",
         }
     }
 

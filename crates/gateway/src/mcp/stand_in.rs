@@ -13,6 +13,8 @@ use toolcrib_core::policy::settings::PolicySettings;
 use toolcrib_core::rpc::{self, Fault};
 use toolcrib_core::trace::SpanContext;
 
+use crate::telemetry::Tracer;
+
 use super::fields::{Fields, raw};
 use super::gate::Gate;
 use super::service::{Outcome, Service, cancelled, not_offered};
@@ -143,7 +145,8 @@ impl Surface for StandIn {
 }
 
 pub(crate) fn service(surface: Arc<StandIn>, closing: CancellationToken) -> Arc<Service> {
-    Service::new(surface, Arc::new(Gate::default()), [7; 32], closing)
+    let gate = Arc::new(Gate::default());
+    Service::new(surface, gate, [7; 32], closing, Tracer::off())
 }
 
 pub(crate) fn caller() -> Arc<Caller> {

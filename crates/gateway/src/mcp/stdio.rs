@@ -156,6 +156,7 @@ impl Pipe {
             outlet: Arc::new(Queue(self.frames.clone())),
             cancel: cancel.clone(),
             trace: None,
+            network: "pipe",
         };
         let meta = Meta::of(request.params.as_deref());
         let is_stateless = meta.is_stateless() || request.method == "server/discover";

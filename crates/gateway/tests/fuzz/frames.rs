@@ -11,6 +11,7 @@ use tokio::sync::broadcast;
 use tokio_util::sync::CancellationToken;
 use toolcrib::mcp::gate::Gate;
 use toolcrib::mcp::{Change, Context, Description, Service, Surface, stdio};
+use toolcrib::telemetry::Tracer;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::policy::settings::PolicySettings;
 use toolcrib_core::rpc::Fault;
@@ -64,6 +65,7 @@ fn feed(input: &[u8]) {
             Arc::new(Gate::default()),
             [1; 32],
             CancellationToken::new(),
+            Tracer::off(),
         );
         let caller = Arc::new(Caller::local(&PolicySettings::default()));
         let (mut ours, theirs) = tokio::io::duplex(1 << 16);

@@ -31,6 +31,13 @@ impl Agent {
         agent
     }
 
+    /// Starts this command and shakes hands.
+    pub(crate) fn of(command: Command) -> Self {
+        let agent = Self::run(command);
+        agent.heard.recv_timeout(PATIENCE).unwrap();
+        agent
+    }
+
     /// Starts the program in a mode and says hello, without waiting for an answer.
     pub(crate) fn spawn(home: &Home, mode: &str) -> Self {
         let mut command = home.command(&["serve", "--stdio"]);

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
+use toolcrib_testkit::api::Api;
 use toolcrib_testkit::remote::{Remote, Settings};
 
 use crate::home::{Home, Said};
@@ -25,15 +26,19 @@ const BEARER: &str = "canary-bearer-c3d845";
 const NAMED: &str = "canary-named-0f3e61";
 /// An argument that looks like a token.
 const LOOK: &str = "ghp_canarylook0123456789";
+/// In a header for the collector of traces.
+const COLLECTOR: &str = "canary-collector-5d20fe";
 /// An argument that nothing tells from any other text.
 const PLAIN: &str = "canary-plain-e81b44";
 
-const ALL: [&str; 8] = [ENV, OUTSIDE, LOOSE, HEADER, BEARER, NAMED, LOOK, PLAIN];
+const ALL: [&str; 9] = [
+    ENV, OUTSIDE, LOOSE, HEADER, BEARER, COLLECTOR, NAMED, LOOK, PLAIN,
+];
 
 struct Cage {
     home: Home,
-    /// What the remote server runs on.
-    _runtime: tokio::runtime::Runtime,
+    /// What the remote server and the collector run on.
+    runtime: tokio::runtime::Runtime,
     remote: Remote,
     turn: Cell<bool>,
 }
@@ -69,7 +74,7 @@ impl Cage {
         let home = staged(&tools, &server, &format!("{broken}{more}"));
         Self {
             home,
-            _runtime: runtime,
+            runtime,
             remote,
             turn: Cell::new(false),
         }
@@ -285,12 +290,17 @@ fn telling() -> Vec<(&'static str, Value)> {
 }
 
 #[test]
-fn no_secret_gets_out_over_http_or_into_metrics() {
+fn no_secret_gets_out_over_http_or_into_metrics_or_traces() {
     let cage = Cage::new("");
     let made = cage.run(&["keys", "create", "visitor", "--scope", "*", "--json"]);
     let key = made.json()["secret"].as_str().unwrap().to_owned();
+    let collector = cage.runtime.block_on(Api::start([])).unwrap();
     let mut command = cage.home.command(&["serve", "-vv"]);
-    command.env("OUTSIDE", OUTSIDE).env("LOOSE", LOOSE);
+    command
+        .env("OUTSIDE", OUTSIDE)
+        .env("LOOSE", LOOSE)
+        .env("OTEL_EXPORTER_OTLP_ENDPOINT", collector.url())
+        .env("OTEL_EXPORTER_OTLP_HEADERS", format!("x-shelf={COLLECTOR}"));
     let mut web = Web::over(crate::home::Server::start(command));
     for bearer in [None, Some(&key)] {
         if let Some(key) = bearer {
@@ -342,6 +352,15 @@ fn no_secret_gets_out_over_http_or_into_metrics() {
     let log = server.rest().join("\n");
     clean("the log of serve", &log);
     assert!(!log.contains(&key), "the key is in the log");
+    let mut spans = 0;
+    for delivery in collector.received() {
+        assert_eq!(delivery.header("x-shelf"), Some(COLLECTOR));
+        let text = String::from_utf8(delivery.body).unwrap();
+        clean("a delivery of traces", &text);
+        assert!(!text.contains(&key), "the key is in a trace");
+        spans += text.matches("\"spanId\"").count();
+    }
+    assert!(spans > 50, "{spans} spans were searched");
     let mut searched = 0;
     search(&cage.home.path(".local"), &mut searched);
     assert!(searched > 0, "the store was searched");

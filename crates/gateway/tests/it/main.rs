@@ -40,6 +40,7 @@ mod serve;
 mod setup;
 mod stage;
 mod terminal;
+mod traces;
 mod transcripts;
 mod trust;
 mod web;

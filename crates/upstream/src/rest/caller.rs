@@ -101,6 +101,12 @@ impl Adapter {
         self.key_header(operation, host).is_some()
     }
 
+    /// The host and port that calls of a tool go to.
+    pub fn host(&self, tool: &str) -> Option<(String, u16)> {
+        let base = self.base(self.api.operation(tool)?).ok()?;
+        Some((base.host_str()?.to_owned(), base.port_or_known_default()?))
+    }
+
     /// Makes the call that a permit allows. An answer of any status is an answer; a failure is when
     /// there is none. What the permit lets be repeated is tried again within its deadline. The API is
     /// told the trace that the call belongs to.

@@ -247,6 +247,7 @@ impl Engine {
             Health::Connected => Duration::ZERO,
             _ => Duration::from_millis(supplier.start_timeout_ms),
         };
+        let traced = self.calling(attempt, entry);
         let deadline = Instant::now() + until(permit.deadline_ms(), now_ms) + starting;
         let call = Call {
             owner: supplier.owner(&attempt.caller.principal, attempt.session.as_deref()),
@@ -255,17 +256,19 @@ impl Engine {
             cancel: cancel.clone(),
             schema: Arc::clone(&entry.tool.input_schema),
             meta: attempt.meta.clone(),
-            trace: attempt.trace.clone(),
+            trace: traced.context(),
             round: attempt.round.clone(),
         };
         let calling = self.upstream.call(permit, call);
-        tokio::select! {
+        let end = tokio::select! {
             biased;
             answered = calling => answered.into(),
             () = cancel.cancelled() => End::Cancelled,
             () = self.hurry.cancelled() => End::Cancelled,
             () = tokio::time::sleep_until(deadline) => End::TimedOut,
-        }
+        };
+        traced.end(&end, self.upstream.revision(server));
+        end
     }
 
     /// Records how the call ended and turns it into the answer.

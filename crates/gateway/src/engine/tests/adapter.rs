@@ -21,6 +21,7 @@ use crate::engine::connections::{Connections, Users};
 use crate::engine::fixture::{answered, execution, key, keyed, refused};
 use crate::engine::upstream::Health;
 use crate::loader::Loader;
+use crate::telemetry::Tracer;
 
 const DESCRIPTION: &str = "openapi: 3.0.0
 info: {title: Shop}
@@ -62,7 +63,7 @@ async fn open(home: &Path, config: Arc<Config>) -> Arc<Engine> {
     let store = Store::open_sqlite(store, Uuid::now_v7()).await.unwrap();
     let clock = Clock::system();
     let connections = Connections::new(Users::One, surroundings(home), None, clock.clone());
-    let engine = Engine::open(config, store, Arc::new(connections), clock).await;
+    let engine = Engine::open(config, store, Arc::new(connections), clock, Tracer::off()).await;
     engine.unwrap()
 }
 

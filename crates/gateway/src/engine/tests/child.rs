@@ -18,6 +18,7 @@ use crate::engine::connections::{Connections, Users};
 use crate::engine::fixture::{answered, execution, key, refused};
 use crate::engine::upstream::Health;
 use crate::loader::Loader;
+use crate::telemetry::Tracer;
 
 /// An engine with the servers of `yaml`, where `HOSTILE` stands for the program of the stand-in.
 async fn open(home: &Path, yaml: &str) -> Arc<Engine> {
@@ -51,7 +52,7 @@ async fn open(home: &Path, yaml: &str) -> Arc<Engine> {
         None,
         clock.clone(),
     );
-    Engine::open(config, store, Arc::new(connections), clock)
+    Engine::open(config, store, Arc::new(connections), clock, Tracer::off())
         .await
         .unwrap()
 }
