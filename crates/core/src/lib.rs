@@ -23,8 +23,8 @@ pub mod schema;
 pub mod search;
 pub mod secret;
 pub mod tokens;
-pub mod written;
 pub mod trace;
+pub mod written;
 
 pub use capability::CapabilityManifest;
 pub use catalog::{Tool, ToolId};

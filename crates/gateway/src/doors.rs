@@ -7,7 +7,6 @@ use std::sync::Arc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolcrib_config::model::settings::{Mode, Settings};
-use toolcrib_core::policy::Caller;
 use toolcrib_store::Store;
 
 use crate::desk::Desk;
@@ -17,7 +16,7 @@ use crate::failure::Failure;
 use crate::http::api::{Api, Reload};
 use crate::http::identity::Identity;
 use crate::http::jwt::Tokens;
-use crate::http::{self, Door, Mount, Setup};
+use crate::http::{self, Door, Mount, Offered, Setup};
 use crate::mcp::flat;
 use crate::mcp::gate::Gate;
 use crate::mcp::{Service, Surface, pipe, stdio};
@@ -32,9 +31,45 @@ pub struct Surfaces {
     /// What the configuration chose: on standard streams, and at `/mcp`.
     pub chosen: Arc<dyn Surface>,
     /// What else is served, each at a path of its own.
-    pub explicit: Vec<(&'static str, Arc<dyn Surface>)>,
+    pub explicit: Vec<Explicit>,
     /// What answers wishes for the profile `gateway` and the REST API.
     pub desk: Option<Arc<Desk>>,
+}
+
+/// A surface at a path of its own.
+pub struct Explicit {
+    /// The path, such as `/mcp/gateway`.
+    pub path: &'static str,
+    /// What is served there.
+    pub surface: Arc<dyn Surface>,
+    /// Whether it is served now; always where nothing decides.
+    pub offered: Option<Offered>,
+}
+
+impl Explicit {
+    fn always(path: &'static str, surface: &Arc<dyn Surface>) -> Self {
+        Self {
+            path,
+            surface: Arc::clone(surface),
+            offered: None,
+        }
+    }
+}
+
+/// The HTTP door, once it is open.
+#[derive(Clone, Debug)]
+pub struct Opened {
+    /// Where it listens.
+    pub address: SocketAddr,
+    /// What follows the configuration.
+    pub door: Arc<Door>,
+}
+
+/// The tokens that the settings accept, if any; a sentence where that cannot be. A relative file starts
+/// at `base`.
+pub fn tokens(settings: &Settings, base: &Path) -> Result<Option<Tokens>, String> {
+    let jwt = settings.http.jwt.as_ref();
+    jwt.map(|jwt| Tokens::new(jwt, base)).transpose()
 }
 
 impl Surfaces {
@@ -42,15 +77,19 @@ impl Surfaces {
     pub fn of(engine: &Arc<Engine>) -> Result<Self, Failure> {
         let desk = Desk::new(Arc::clone(engine));
         let chosen = Chosen::new(engine, Arc::clone(&desk));
-        let mut explicit = vec![
-            ("/mcp/discovery", Arc::clone(&chosen.discovery)),
-            ("/mcp/gateway", Arc::clone(&chosen.gateway)),
-        ];
-        match engine.config().settings.mode {
-            Mode::Full => explicit.push(("/mcp/full", Arc::clone(&chosen.full))),
-            Mode::Flat => drop(flat::sole(&engine.snapshot()).map_err(Failure::configuration)?),
-            Mode::Lazy => {}
+        if engine.config().settings.mode == Mode::Flat {
+            flat::sole(&engine.snapshot()).map_err(Failure::configuration)?;
         }
+        let behind = Arc::clone(engine);
+        let offered: Offered = Arc::new(move || behind.config().settings.mode == Mode::Full);
+        let explicit = vec![
+            Explicit::always("/mcp/discovery", &chosen.discovery),
+            Explicit::always("/mcp/gateway", &chosen.gateway),
+            Explicit {
+                offered: Some(offered),
+                ..Explicit::always("/mcp/full", &chosen.full)
+            },
+        ];
         let chosen = Arc::new(chosen);
         Ok(Self {
             chosen,
@@ -81,10 +120,10 @@ impl Doors {
         Service::new(surface, gate, key, self.ending.clone(), tracer)
     }
 
-    /// Serves the client on standard input and output until it has gone.
-    pub async fn stdio(&self, surfaces: &Surfaces, settings: &Settings) -> std::io::Result<()> {
+    /// Serves the client on standard input and output until it has gone. `caller` says who that is under
+    /// the configuration in place.
+    pub async fn stdio(&self, surfaces: &Surfaces, caller: stdio::Whoever) -> std::io::Result<()> {
         let service = self.service(Arc::clone(&surfaces.chosen));
-        let caller = Arc::new(Caller::local(&settings.policy));
         let (input, output) = pipe::standard();
         stdio::serve(service, caller, input, output, self.ending.clone()).await
     }
@@ -98,14 +137,8 @@ impl Doors {
         store: &Store,
         base: &Path,
         tasks: &TaskTracker,
-    ) -> Result<SocketAddr, Failure> {
-        let tokens = settings
-            .http
-            .jwt
-            .as_ref()
-            .map(|jwt| Tokens::new(jwt, base))
-            .transpose();
-        let tokens = tokens.map_err(Failure::configuration)?;
+    ) -> Result<Opened, Failure> {
+        let tokens = tokens(settings, base).map_err(Failure::configuration)?;
         let listen = &settings.http.listen;
         let bound = http::bind(listen).await.map_err(|error| {
             Failure::configuration(format!(
@@ -117,17 +150,13 @@ impl Doors {
         if !open && tokens.is_none() {
             self.require_keys(store, address).await?;
         }
-        let mount = |path, surface: &Arc<dyn Surface>| Mount {
-            path,
-            service: self.service(Arc::clone(surface)),
+        let mount = |explicit: &Explicit| Mount {
+            path: explicit.path,
+            service: self.service(Arc::clone(&explicit.surface)),
+            offered: explicit.offered.clone(),
         };
-        let mut mounts = vec![mount("/mcp", &surfaces.chosen)];
-        mounts.extend(
-            surfaces
-                .explicit
-                .iter()
-                .map(|(path, surface)| mount(path, surface)),
-        );
+        let mut mounts = vec![mount(&Explicit::always("/mcp", &surfaces.chosen))];
+        mounts.extend(surfaces.explicit.iter().map(mount));
         let setup = Setup {
             mounts,
             identity: Identity::new(open, Some(store.clone()), tokens, settings.policy.clone()),
@@ -137,8 +166,9 @@ impl Doors {
             tracer: self.tracer.clone(),
             api: self.api(surfaces),
         };
-        tasks.spawn(bound.run(Door::router(&settings.http, setup), self.ending.clone()));
-        Ok(address)
+        let (door, router) = Door::open(&settings.http, setup);
+        tasks.spawn(bound.run(router, self.ending.clone()));
+        Ok(Opened { address, door })
     }
 
     fn api(&self, surfaces: &Surfaces) -> Option<Api> {
@@ -194,7 +224,10 @@ mod tests {
         };
         let surfaces = Surfaces {
             chosen: StandIn::new(),
-            explicit: vec![("/mcp/full", StandIn::new())],
+            explicit: vec![Explicit::always(
+                "/mcp/full",
+                &(StandIn::new() as Arc<dyn Surface>),
+            )],
             desk: None,
         };
         let doors = Doors {
@@ -211,7 +244,7 @@ mod tests {
         doors.ending.cancel();
         tasks.close();
         tasks.wait().await;
-        outcome
+        outcome.map(|opened| opened.address)
     }
 
     fn jwt() -> Jwt {

@@ -18,9 +18,11 @@ pub mod stand;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
 use std::net::SocketAddr;
 use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -28,13 +30,14 @@ use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio_util::sync::CancellationToken;
-use toolcrib_config::model::settings::Http;
+use toolcrib_config::model::settings::{Http, Settings};
 
 use crate::engine::clock::Clock;
 use crate::mcp::Service;
 use crate::telemetry::Tracer;
 use guard::Guard;
 use identity::Identity;
+use jwt::Tokens;
 use metrics::Metrics;
 use sessions::Sessions;
 
@@ -47,11 +50,18 @@ pub struct Mount {
     pub path: &'static str,
     /// What answers there.
     pub service: Arc<Service>,
+    /// Whether it is served now; always where nothing decides.
+    pub offered: Option<Offered>,
 }
+
+/// Says whether something is served now.
+pub type Offered = Arc<dyn Fn() -> bool + Send + Sync>;
+
+const NOTHING: &str = "there is nothing here; MCP is at /mcp, the REST API at /api/v1\n";
 
 /// Everything that the door is made of.
 pub struct Door {
-    guard: Guard,
+    guard: ArcSwap<Guard>,
     identity: Identity,
     metrics: Metrics,
     sessions: Arc<Sessions>,
@@ -79,10 +89,11 @@ pub struct Setup {
 }
 
 impl Door {
-    /// The routes of a door that is reached as `settings` say.
-    pub fn router(settings: &Http, setup: Setup) -> Router {
+    /// A door that is reached as `settings` say, and its routes.
+    pub fn open(settings: &Http, setup: Setup) -> (Arc<Self>, Router) {
+        let guard = Guard::new(settings, setup.identity.is_open());
         let door = Arc::new(Self {
-            guard: Guard::new(settings, setup.identity.is_open()),
+            guard: ArcSwap::from_pointee(guard),
             identity: setup.identity,
             metrics: Metrics::new(&setup.tracer),
             sessions: Sessions::new(setup.sessions_max),
@@ -101,6 +112,10 @@ impl Door {
                 .post(endpoint::post)
                 .delete(endpoint::delete)
                 .with_state(serving);
+            let methods = match mount.offered {
+                Some(offered) => methods.layer(middleware::from_fn_with_state(offered, offers)),
+                None => methods,
+            };
             router = router.route(mount.path, methods);
         }
         if let Some(api) = setup.api {
@@ -117,22 +132,43 @@ impl Door {
         for path in metadata::PATHS {
             router = router.route(path, get(metadata::show).with_state(Arc::clone(&door)));
         }
-        router
-            .fallback(|| async {
-                (
-                    StatusCode::NOT_FOUND,
-                    "there is nothing here; MCP is at /mcp, the REST API at /api/v1\n",
-                )
-            })
-            .layer(middleware::from_fn_with_state(Arc::clone(&door), check))
+        let router = router
+            .fallback(|| async { (StatusCode::NOT_FOUND, NOTHING) })
+            .layer(middleware::from_fn_with_state(Arc::clone(&door), check));
+        (door, router)
     }
+
+    /// Puts another configuration in place for the next request: who may come in and how, and how many
+    /// sessions there may be. Where the door listens stays.
+    pub fn put(&self, settings: &Settings, tokens: Option<Tokens>) {
+        let guard = Guard::new(&settings.http, self.identity.is_open());
+        self.guard.store(Arc::new(guard));
+        self.identity.put(tokens, settings.policy.clone());
+        let sessions = usize::try_from(settings.limits.sessions);
+        self.sessions.bound(sessions.unwrap_or(usize::MAX));
+    }
+}
+
+impl fmt::Debug for Door {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Door").finish_non_exhaustive()
+    }
+}
+
+/// Answers only while what is behind is offered.
+async fn offers(State(offered): State<Offered>, request: Request, next: Next) -> Response {
+    if offered() {
+        return next.run(request).await;
+    }
+    (StatusCode::NOT_FOUND, NOTHING).into_response()
 }
 
 /// Lets in only requests that are meant for this door, and counts them.
 async fn check(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     let path = metrics::label(request.uri().path());
     let begun = tokio::time::Instant::now();
-    let mut response = match door.guard.check(request.headers(), request.uri()) {
+    let checked = door.guard.load().check(request.headers(), request.uri());
+    let mut response = match checked {
         Ok(()) => next.run(request).await,
         Err(why) => (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
     };

@@ -12,8 +12,10 @@ use toolcrib_config::trust::{TrustError, TrustStore};
 use toolcrib_config::{Diagnostic, Difference};
 use toolcrib_core::policy::Rulebook;
 
+use crate::doors;
 use crate::failure::Failure;
 use crate::finding::Finding;
+use crate::mcp::flat;
 use crate::reload::{Attempt, Load, Refusal};
 
 /// Reads the configuration as it is now.
@@ -24,6 +26,7 @@ pub struct Loader {
     record: PathBuf,
     names: Option<Names>,
     profile: Option<Profile>,
+    listens: bool,
 }
 
 impl Loader {
@@ -35,6 +38,7 @@ impl Loader {
             explicit,
             names: None,
             profile: None,
+            listens: false,
         }
     }
 
@@ -49,6 +53,13 @@ impl Loader {
     #[must_use]
     pub fn profile(mut self, profile: Option<Profile>) -> Self {
         self.profile = profile;
+        self
+    }
+
+    /// Whether the process listens where `http.listen` says.
+    #[must_use]
+    pub fn listens(mut self, listens: bool) -> Self {
+        self.listens = listens;
         self
     }
 
@@ -115,6 +126,19 @@ impl Loader {
     }
 }
 
+impl Loader {
+    /// A configuration that no door could serve is not put in place.
+    fn serves(&self, config: &Config) -> Result<(), Refusal> {
+        let base = config.path.as_deref().and_then(Path::parent);
+        let tokens = doors::tokens(&config.settings, base.unwrap_or(&self.surroundings.cwd));
+        let served = tokens.map(drop).and_then(|()| flat::check(config));
+        served.map_err(|message| Refusal {
+            message,
+            diagnostics: Vec::new(),
+        })
+    }
+}
+
 /// Overrides of policy that cannot be used keep a configuration from loading: without them a tool
 /// might need less than the user wrote.
 fn overrides_hold(config: &Config) -> Result<(), Refusal> {
@@ -138,10 +162,26 @@ impl Load for Loader {
 
     fn load(&self) -> Attempt<Arc<Config>> {
         let Attempt { result, files } = self.read();
-        Attempt {
-            result: result.map(Arc::new),
-            files,
-        }
+        let result = result.and_then(|config| self.serves(&config).map(|()| Arc::new(config)));
+        Attempt { result, files }
+    }
+
+    fn waiting(&self, started: &Arc<Config>, now: &Arc<Config>) -> Vec<&'static str> {
+        let (old, new) = (&started.settings, &now.settings);
+        let differs = [
+            (
+                "http.listen",
+                self.listens && old.http.listen != new.http.listen,
+            ),
+            ("store.path", old.store.path != new.store.path),
+            ("telemetry", old.telemetry != new.telemetry),
+            (
+                "capabilities.exportDirectory",
+                old.capabilities.export_directory != new.capabilities.export_directory,
+            ),
+        ];
+        let waiting = differs.into_iter().filter(|(_, differs)| *differs);
+        waiting.map(|(name, _)| name).collect()
     }
 
     fn compare(&self, old: &Arc<Config>, new: &Arc<Config>) -> Difference {
@@ -184,5 +224,81 @@ mod tests {
         let refusal = attempt.result.unwrap_err();
         assert!(refusal.diagnostics[0].message.contains("the bucket `none`"));
         assert!(attempt.files.contains(&path), "a correction is noticed");
+    }
+
+    fn loader(text: &str) -> (tempfile::TempDir, Loader) {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("toolcrib.yaml");
+        std::fs::write(&path, text).unwrap();
+        let surroundings = Surroundings::new(Os::Linux, home.path(), home.path(), |_| None);
+        let loader = Loader::new(surroundings, Some(path));
+        (home, loader)
+    }
+
+    #[test]
+    fn what_no_door_could_serve_is_not_put_in_place() {
+        let check = |text: &str, expected: Option<&str>| {
+            let (_home, loader) = loader(text);
+            assert!(
+                loader.config().is_ok(),
+                "commands that serve nothing can use it"
+            );
+            match (loader.load().result, expected) {
+                (Ok(_), None) => {}
+                (Err(refusal), Some(part)) => {
+                    assert!(refusal.message.contains(part), "{}", refusal.message);
+                }
+                (other, _) => panic!("{text}: {other:?}"),
+            }
+        };
+        let jwt = "http: {jwt: {issuer: i, audience: a, jwks: 'JWKS'}}\n";
+        check(&jwt.replace("JWKS", "keys.json"), None);
+        check(
+            &jwt.replace("JWKS", "http://example.com/keys"),
+            Some("http.jwt.jwks"),
+        );
+        let one = "mode: flat\nservers: {a: {command: a}, b: {command: b, enabled: false}}\n";
+        check(one, None);
+        check(&one.replace(", enabled: false", ""), Some("`a`, `b`"));
+        check("mode: flat\nservers: {}\n", Some("none is enabled"));
+        check(
+            "mode: flat\nservers: {}\nadapters: {s: {spec: s.yaml}}\n",
+            Some("`s` is a REST API"),
+        );
+    }
+
+    #[test]
+    fn settings_that_are_used_once_wait_for_a_restart() {
+        let check = |text: &str, listens: bool, expected: &[&str]| {
+            let (_home, started) = loader("servers: {}\n");
+            let (_other, changed) = loader(text);
+            let before = started.load().result.unwrap();
+            let after = changed.load().result.unwrap();
+            let waiting = started.listens(listens).waiting(&before, &after);
+            assert_eq!(waiting, expected, "{text}");
+        };
+        check("servers: {}\n", true, &[]);
+        check("http: {listen: '127.0.0.1:1'}\n", true, &["http.listen"]);
+        check("http: {listen: '127.0.0.1:1'}\n", false, &[]);
+        check(
+            "http: {allowedHosts: [a], jwt: {issuer: i, audience: a, jwks: k}}\n",
+            true,
+            &[],
+        );
+        check(
+            "limits: {sessions: 1}\nmode: full\nprofile: gateway\nresults: {maxTokens: 200}\n",
+            true,
+            &[],
+        );
+        check(
+            "store: {path: x.db}\ntelemetry: {otlpEndpoint: 'http://c'}\n",
+            true,
+            &["store.path", "telemetry"],
+        );
+        check(
+            "registry: {operationsPath: x, writeOperations: true}\ncapabilities: {exportDirectory: x}\n",
+            true,
+            &["capabilities.exportDirectory"],
+        );
     }
 }

@@ -1,8 +1,8 @@
 //! A running process: loads the configuration whole, keeps it current, answers the control socket,
 //! and ends cleanly.
 
-use std::path::PathBuf;
-use std::sync::Arc;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use tokio::sync::{oneshot, watch as channel};
@@ -19,12 +19,13 @@ use crate::capability::files::PENDING;
 use crate::capability::review;
 use crate::control::{Counts, Place, Status};
 use crate::desk::keeper::Keeper;
-use crate::doors::{Doors, Surfaces};
+use crate::doors::{self, Doors, Surfaces};
 use crate::engine::clock::Clock;
 use crate::engine::connections::Users;
 use crate::engine::{Engine, open_here};
 use crate::failure::Failure;
 use crate::finding::Finding;
+use crate::http::Door;
 use crate::http::api::Reload;
 use crate::loader::Loader;
 use crate::mcp::full::Full;
@@ -53,6 +54,8 @@ pub struct Process {
     engine: Arc<Engine>,
     /// The generation that the engine has taken over.
     applied: channel::Receiver<u64>,
+    /// The HTTP door, once it is open.
+    door: OnceLock<Arc<Door>>,
     requests: Requests,
     started: jiff::Timestamp,
     surroundings: Surroundings,
@@ -71,6 +74,22 @@ impl Process {
             generation: now.number,
             reload: self.requests.last().as_deref().cloned(),
         }
+    }
+
+    /// Lets the HTTP door go by the configuration in place.
+    fn fit_door(&self) {
+        let Some(door) = self.door.get() else { return };
+        let config = self.engine.config();
+        match doors::tokens(&config.settings, &self.base(&config)) {
+            Ok(tokens) => door.put(&config.settings, tokens),
+            Err(error) => tracing::error!(error, "the door stays as it was"),
+        }
+    }
+
+    /// Where relative files of a configuration start.
+    fn base(&self, config: &Config) -> PathBuf {
+        let folder = config.path.as_deref().and_then(Path::parent);
+        folder.unwrap_or(&self.surroundings.cwd).to_owned()
     }
 
     /// The engine that doors use.
@@ -170,6 +189,7 @@ async fn serve(
         live: Arc::clone(&live),
         engine: Arc::clone(&engine),
         applied: taken_over,
+        door: OnceLock::new(),
         requests: requests.clone(),
         started: jiff::Timestamp::now(),
         surroundings: options.surroundings,
@@ -182,12 +202,7 @@ async fn serve(
     ));
     let looks = queue.looks();
     tasks.spawn(queue.run(ending.clone()));
-    tasks.spawn(follow(
-        Arc::clone(&process.live),
-        Arc::clone(&engine),
-        applied,
-        ending.clone(),
-    ));
+    tasks.spawn(follow(Arc::clone(&process), applied, ending.clone()));
     let socket = open_control(&options.control, &process, &tasks, &ending);
     let surfaces = Surfaces::of(&process.engine)?;
     if let Some(desk) = &surfaces.desk {
@@ -272,18 +287,14 @@ async fn load_capabilities(engine: &Arc<Engine>, config: &Arc<Config>, here: &Su
     }
 }
 
-/// Hands every configuration that is put in place to the engine.
-async fn follow(
-    live: Arc<Live<Arc<Config>>>,
-    engine: Arc<Engine>,
-    applied: channel::Sender<u64>,
-    ending: CancellationToken,
-) {
-    let mut changes = live.changes();
+/// Hands every configuration that is put in place to the engine and the door.
+async fn follow(process: Arc<Process>, applied: channel::Sender<u64>, ending: CancellationToken) {
+    let mut changes = process.live.changes();
     while let Some((_, now)) = ending.run_until_cancelled(changes.next()).await {
-        if let Err(error) = engine.reload(Arc::clone(&now.config)).await {
+        if let Err(error) = process.engine.reload(Arc::clone(&now.config)).await {
             tracing::error!(%error, "the configuration could not be taken over");
         }
+        process.fit_door();
         applied.send_replace(now.number);
     }
 }
@@ -340,16 +351,21 @@ async fn open_doors(
     };
     if !stdio {
         settings.http.listen = listen.unwrap_or(settings.http.listen);
-        let base = config.path.as_deref().and_then(std::path::Path::parent);
-        let base = base.unwrap_or(&process.surroundings.cwd);
-        let store = process.engine.store();
-        let address = doors.http(&surfaces, &settings, store, base, tasks).await?;
-        tracing::info!(%address, "listening");
+        let (base, store) = (process.base(&config), process.engine.store());
+        let opened = doors
+            .http(&surfaces, &settings, store, &base, tasks)
+            .await?;
+        let _ = process.door.set(opened.door);
+        // What was put in place while it was being opened holds too.
+        process.fit_door();
+        tracing::info!(address = %opened.address, "listening");
         return Ok(None);
     }
     let (gone, closed) = oneshot::channel();
+    let engine = Arc::clone(&process.engine);
+    let caller = move || Arc::new(Caller::local(&engine.config().settings.policy));
     tasks.spawn(async move {
-        if let Err(error) = doors.stdio(&surfaces, &settings).await {
+        if let Err(error) = doors.stdio(&surfaces, Arc::new(caller)).await {
             tracing::warn!(%error, "the client cannot be reached any more");
         }
         let _ = gone.send(());

@@ -33,6 +33,12 @@ pub trait Load: Send + Sync + 'static {
 
     /// What differs. Empty only where nothing that anyone uses does.
     fn compare(&self, old: &Self::Config, new: &Self::Config) -> Difference;
+
+    /// The settings of `now` that hold only once the process is started again, which it was with
+    /// `started`.
+    fn waiting(&self, _started: &Self::Config, _now: &Self::Config) -> Vec<&'static str> {
+        Vec::new()
+    }
 }
 
 /// What one load gave.

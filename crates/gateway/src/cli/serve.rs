@@ -82,16 +82,19 @@ impl Serve {
         if !self.stdio {
             trust::offer(context)?;
         }
+        let listen = self
+            .listen
+            .or_else(|| context.surroundings.var("TOOLCRIB_LISTEN"));
+        let listens = !self.stdio && listen.is_none();
         let options = process::Options {
             control: context.control_place(),
             surroundings: context.surroundings.clone(),
             stdio: self.stdio,
-            listen: self
-                .listen
-                .or_else(|| context.surroundings.var("TOOLCRIB_LISTEN")),
+            listen,
         };
         let loader = context
             .loader()
+            .listens(listens)
             .names(self.names.map(Names::from))
             .profile(self.profile.map(Profile::from));
         process::run(loader, options)

@@ -103,10 +103,16 @@ fn started(status: &Status) -> String {
 }
 
 fn last_reload(status: &Status) -> String {
-    match status.reload.as_ref().map(|report| &report.outcome) {
-        None => "-".to_owned(),
-        Some(Outcome::Applied { .. }) => "applied".to_owned(),
-        Some(Outcome::Unchanged) => "unchanged".to_owned(),
-        Some(Outcome::Refused { error }) => format!("refused: {}", error.message),
+    let Some(report) = &status.reload else {
+        return "-".to_owned();
+    };
+    let outcome = match &report.outcome {
+        Outcome::Applied { .. } => "applied".to_owned(),
+        Outcome::Unchanged => "unchanged".to_owned(),
+        Outcome::Refused { error } => format!("refused: {}", error.message),
+    };
+    match report.restart() {
+        Some(sentence) => format!("{outcome}; {sentence}"),
+        None => outcome,
     }
 }

@@ -1,7 +1,9 @@
 //! Who asks: the holder of an API key or a token, or somebody on this machine.
 
 use std::net::SocketAddr;
+use std::sync::Arc;
 
+use arc_swap::ArcSwap;
 use axum::http::{HeaderMap, header};
 use toolcrib_core::limits::BEARER_BYTES_MAX;
 use toolcrib_core::policy::settings::PolicySettings;
@@ -16,7 +18,12 @@ pub struct Identity {
     /// Whether callers on this machine need no credentials.
     open: bool,
     store: Option<Store>,
-    tokens: Option<Tokens>,
+    terms: ArcSwap<Terms>,
+}
+
+/// What the configuration in place says of callers.
+struct Terms {
+    tokens: Option<Arc<Tokens>>,
     policy: PolicySettings,
 }
 
@@ -55,9 +62,22 @@ impl Identity {
         Self {
             open,
             store,
-            tokens,
-            policy,
+            terms: ArcSwap::from_pointee(Terms {
+                tokens: tokens.map(Arc::new),
+                policy,
+            }),
         }
+    }
+
+    /// Puts another configuration in place for the next request. An issuer that is as it was keeps the
+    /// keys that were fetched.
+    pub fn put(&self, tokens: Option<Tokens>, policy: PolicySettings) {
+        let before = self.tokens();
+        let tokens = tokens.map(|tokens| match before {
+            Some(before) if before.is_like(&tokens) => before,
+            _ => Arc::new(tokens),
+        });
+        self.terms.store(Arc::new(Terms { tokens, policy }));
     }
 
     /// Whether somebody may come in without credentials.
@@ -66,8 +86,8 @@ impl Identity {
     }
 
     /// What tokens are accepted, if any.
-    pub fn tokens(&self) -> Option<&Tokens> {
-        self.tokens.as_ref()
+    pub fn tokens(&self) -> Option<Arc<Tokens>> {
+        self.terms.load().tokens.clone()
     }
 
     /// Who asks.
@@ -83,13 +103,14 @@ impl Identity {
                 && peer.ip().to_canonical().is_loopback()
                 && !is_forwarded(headers) =>
             {
-                Ok(Caller::loopback(&self.policy))
+                Ok(Caller::loopback(&self.terms.load().policy))
             }
             None => Err(Refused::Missing),
         }
     }
 
     async fn known(&self, secret: Secret, now_ms: i64) -> Result<Caller, Refused> {
+        let terms = self.terms.load_full();
         if let Some(store) = &self.store {
             let found = store.find_key(&secret, now_ms).await.map_err(|error| {
                 tracing::error!(%error, "API keys cannot be read");
@@ -97,17 +118,17 @@ impl Identity {
             })?;
             if let Some(key) = found {
                 let scopes = ScopeSet::from_texts(key.scopes.iter().map(String::as_str));
-                return Ok(Caller::key(key.id, scopes, &self.policy));
+                return Ok(Caller::key(key.id, scopes, &terms.policy));
             }
         }
-        let Some(tokens) = &self.tokens else {
+        let Some(tokens) = &terms.tokens else {
             return Err(Refused::Invalid(
                 "this key is not known, or no longer".into(),
             ));
         };
         let token = tokens.check(secret.expose(), now_ms).await?;
         let scopes = ScopeSet::from_texts(token.scopes.iter().map(String::as_str));
-        Ok(Caller::subject(token.subject, scopes, &self.policy))
+        Ok(Caller::subject(token.subject, scopes, &terms.policy))
     }
 }
 

@@ -85,6 +85,16 @@ impl Tokens {
         })
     }
 
+    /// Whether these are the same tokens from the same issuer.
+    pub fn is_like(&self, other: &Self) -> bool {
+        let same_source = match (&self.source, &other.source) {
+            (Source::File(one), Source::File(other)) => one == other,
+            (Source::Address(_, one), Source::Address(_, other)) => one == other,
+            _ => false,
+        };
+        same_source && self.settings == other.settings
+    }
+
     /// The issuer.
     pub fn issuer(&self) -> &str {
         &self.settings.issuer

@@ -1,7 +1,7 @@
 //! Clients with a handshake over HTTP: each has a session until it ends it or goes away.
 
 use std::collections::{HashMap, VecDeque};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -94,7 +94,7 @@ impl Seat {
 /// Every session of the door.
 pub(super) struct Sessions {
     seats: Mutex<HashMap<Arc<str>, Arc<Seat>>>,
-    max: usize,
+    max: AtomicUsize,
     opened: AtomicU64,
 }
 
@@ -102,9 +102,14 @@ impl Sessions {
     pub(super) fn new(max: usize) -> Arc<Self> {
         Arc::new(Self {
             seats: Mutex::default(),
-            max,
+            max: AtomicUsize::new(max),
             opened: AtomicU64::new(0),
         })
+    }
+
+    /// Sets how many there may be; those that are open stay.
+    pub(super) fn bound(&self, max: usize) {
+        self.max.store(max, Ordering::Relaxed);
     }
 
     pub(super) fn len(&self) -> usize {
@@ -113,11 +118,12 @@ impl Sessions {
 
     /// Seats a client; `false` where no seat is free.
     pub(super) fn open(&self, id: Arc<str>, seat: Arc<Seat>) -> bool {
-        if self.len() >= self.max {
+        let max = self.max.load(Ordering::Relaxed);
+        if self.len() >= max {
             self.clear(Instant::now());
         }
         let mut seats = self.seats();
-        let free = seats.len() < self.max;
+        let free = seats.len() < max;
         if free {
             self.opened.fetch_add(1, Ordering::Relaxed);
             seats.insert(id, seat);

@@ -34,6 +34,7 @@ impl Visitor {
             mounts: vec![Mount {
                 path: "/mcp",
                 service: service(Arc::clone(&surface), ending.clone()),
+                offered: None,
             }],
             identity,
             sessions_max,
@@ -43,7 +44,7 @@ impl Visitor {
             api: None,
         };
         Self {
-            router: Door::router(&Http::default(), setup),
+            router: Door::open(&Http::default(), setup).1,
             surface,
             ending,
         }

@@ -10,6 +10,8 @@ use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
+use toolcrib_config::load::Config;
+use toolcrib_config::model::settings::Mode;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault};
 use toolcrib_core::{Code, ToolId};
@@ -48,28 +50,45 @@ const CHANGES_MAX: usize = 64;
 
 /// The one server that is passed through, or what to do where there is not exactly one.
 pub fn sole(snapshot: &Snapshot) -> Result<Arc<Supplier>, String> {
-    let mut used = snapshot.suppliers().filter(|supplier| supplier.enabled);
-    let names = |names: &mut dyn Iterator<Item = &Arc<Supplier>>| {
-        let names: Vec<_> = names
-            .map(|supplier| format!("`{}`", supplier.name))
-            .collect();
-        names.join(", ")
-    };
-    match (used.next(), used.next()) {
-        (Some(only), None) if only.kind == Kind::Server => Ok(Arc::clone(only)),
-        (Some(only), None) => Err(format!(
-            "mode `flat` passes one MCP server through, and `{}` is a REST API; set mode to lazy or full",
-            only.name
+    let used = snapshot.suppliers().filter(|supplier| supplier.enabled);
+    let used: Vec<&Arc<Supplier>> = used.collect();
+    let named = used.iter().map(|supplier| (&*supplier.name, supplier.kind));
+    only(&named.collect::<Vec<_>>())?;
+    Ok(Arc::clone(used[0]))
+}
+
+/// Whether a configuration that wants it can be passed through, or what to do.
+pub fn check(config: &Config) -> Result<(), String> {
+    let servers = config.servers.iter().filter(|server| server.enabled);
+    let servers = servers.map(|server| (server.name.as_str(), Kind::Server));
+    let adapters = config.settings.adapters.iter();
+    let adapters = adapters.filter(|(name, adapter)| {
+        let taken = config.servers.iter().any(|server| server.name == **name);
+        adapter.enabled.0 && !taken
+    });
+    let adapters = adapters.map(|(name, _)| (name.as_str(), Kind::Adapter));
+    match config.settings.mode {
+        Mode::Flat => only(&servers.chain(adapters).collect::<Vec<_>>()),
+        Mode::Lazy | Mode::Full => Ok(()),
+    }
+}
+
+/// Exactly one MCP server must be used.
+fn only(used: &[(&str, Kind)]) -> Result<(), String> {
+    match used {
+        [(_, Kind::Server)] => Ok(()),
+        [(name, Kind::Adapter)] => Err(format!(
+            "mode `flat` passes one MCP server through, and `{name}` is a REST API; set mode to lazy or full"
         )),
-        (None, _) => Err(
+        [] => Err(
             "mode `flat` passes one MCP server through, and none is enabled; enable one, or set mode to lazy"
                 .to_owned(),
         ),
-        (Some(_), Some(_)) => {
-            let mut all = snapshot.suppliers().filter(|supplier| supplier.enabled);
+        several => {
+            let names: Vec<String> = several.iter().map(|(name, _)| format!("`{name}`")).collect();
             Err(format!(
                 "mode `flat` passes one MCP server through, and several are enabled: {}; set `enabled: false` for all but one, or set mode to lazy",
-                names(&mut all)
+                names.join(", ")
             ))
         }
     }

@@ -133,7 +133,7 @@ impl Session {
         });
     }
 
-    /// Answers a request.
+    /// Answers a request of the client whose session this is; what it may do is what its caller may now.
     pub async fn request(self: &Arc<Self>, request: Request, mut arrival: Arrival) -> Outcome {
         let meta = Meta::of(request.params.as_deref());
         let watched = Watched::begin(self.service.tracer(), &request, &meta, &mut arrival);
@@ -145,7 +145,7 @@ impl Session {
     async fn admitted(
         self: &Arc<Self>,
         request: Request,
-        mut arrival: Arrival,
+        arrival: Arrival,
         meta: &Meta,
     ) -> Outcome {
         let now_ms = jiff::Timestamp::now().as_millisecond();
@@ -162,7 +162,6 @@ impl Session {
             }
             state.running.insert(id.clone(), arrival.cancel.clone());
         }
-        arrival.caller = Arc::clone(&self.caller);
         let outcome = self.answer(request, arrival, meta).await;
         self.state().running.remove(&id);
         outcome

@@ -25,10 +25,13 @@ use super::revision::Revision;
 use super::service::{Arrival, CANCELLED, Outcome, Request, Service};
 use super::session::Session;
 
+/// Who is on the other end, under the configuration in place: asked anew for every request.
+pub type Whoever = Arc<dyn Fn() -> Arc<Caller> + Send + Sync>;
+
 /// Serves one client until `input` ends or `ending` fires; then what is under way may still finish.
 pub async fn serve<R, W>(
     service: Arc<Service>,
-    caller: Arc<Caller>,
+    caller: Whoever,
     input: R,
     output: W,
     ending: CancellationToken,
@@ -44,7 +47,7 @@ where
     let pipe = Pipe {
         session: Session::new(
             Arc::clone(&service),
-            Arc::clone(&caller),
+            caller(),
             Some("stdio".into()),
             Arc::new(Queue(frames.clone())),
         ),
@@ -78,7 +81,7 @@ where
 struct Pipe {
     service: Arc<Service>,
     session: Arc<Session>,
-    caller: Arc<Caller>,
+    caller: Whoever,
     frames: mpsc::Sender<Vec<u8>>,
     tasks: TaskTracker,
     /// Requests of the stateless era that are under way.
@@ -152,7 +155,7 @@ impl Pipe {
         let id = request.id.clone();
         let cancel = CancellationToken::new();
         let arrival = Arrival {
-            caller: Arc::clone(&self.caller),
+            caller: (self.caller)(),
             outlet: Arc::new(Queue(self.frames.clone())),
             cancel: cancel.clone(),
             trace: None,

@@ -8,7 +8,7 @@ use tokio::sync::{mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::limits;
 
-use super::{Attempt, Brief, Cause, Live, Load, Outcome, Refusal, Report};
+use super::{Attempt, Brief, Cause, Generation, Live, Load, Outcome, Refusal, Report};
 
 /// Where reloads are asked for. Cheap to clone.
 #[derive(Clone, Debug)]
@@ -79,6 +79,8 @@ impl Requests {
 pub struct Queue<L: Load> {
     loader: Arc<L>,
     live: Arc<Live<L::Config>>,
+    /// What the process was started with.
+    started: Arc<Generation<L::Config>>,
     receiver: mpsc::Receiver<Request>,
     requests: Requests,
     files: watch::Sender<Vec<PathBuf>>,
@@ -99,6 +101,7 @@ pub fn queue<L: Load>(
     };
     let queue = Queue {
         loader,
+        started: live.current(),
         live,
         receiver,
         requests: requests.clone(),
@@ -169,10 +172,13 @@ impl<L: Load> Queue<L> {
                 },
             },
         };
+        let now = self.live.current();
+        let waiting = self.loader.waiting(&self.started.config, &now.config);
         Report {
             cause,
-            generation: self.live.current().number,
+            generation: now.number,
             took_ms: millis(began.elapsed()),
+            waiting_for_restart: waiting.into_iter().map(str::to_owned).collect(),
             outcome,
         }
     }

@@ -73,6 +73,9 @@ pub struct Report {
     pub generation: u64,
     /// How long loading, comparing and replacing took.
     pub took_ms: u64,
+    /// Settings of the configuration in place that hold only once the process is started again.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub waiting_for_restart: Vec<String>,
     /// What came of it.
     #[serde(flatten)]
     pub outcome: Outcome,
@@ -84,8 +87,20 @@ impl Report {
         !matches!(self.outcome, Outcome::Refused { .. })
     }
 
+    /// Which settings wait for a restart, in one sentence; none where none does.
+    pub fn restart(&self) -> Option<String> {
+        let (last, rest) = self.waiting_for_restart.split_last()?;
+        Some(match rest {
+            [] => format!("{last} waits for a restart"),
+            rest => format!("{} and {last} wait for a restart", rest.join(", ")),
+        })
+    }
+
     /// Tells the log.
     pub fn log(&self) {
+        if let Some(sentence) = self.restart() {
+            tracing::warn!("{sentence}");
+        }
         let cause = self.cause.word();
         let (generation, took_ms) = (self.generation, self.took_ms);
         match &self.outcome {
@@ -129,6 +144,7 @@ mod tests {
             cause: Cause::File,
             generation: 3,
             took_ms: 12,
+            waiting_for_restart: Vec::new(),
             outcome: Outcome::Applied {
                 difference: Brief::default(),
             },
@@ -141,11 +157,32 @@ mod tests {
     }
 
     #[test]
+    fn what_waits_for_a_restart_is_said_in_one_sentence() {
+        let check = |waiting: &[&str], expected: Option<&str>| {
+            let report = Report {
+                cause: Cause::File,
+                generation: 2,
+                took_ms: 1,
+                waiting_for_restart: waiting.iter().map(|name| (*name).to_owned()).collect(),
+                outcome: Outcome::Unchanged,
+            };
+            assert_eq!(report.restart().as_deref(), expected);
+            let json = serde_json::to_value(&report).unwrap();
+            assert_eq!(json.get("waitingForRestart").is_some(), expected.is_some());
+            assert_eq!(serde_json::from_value::<Report>(json).unwrap(), report);
+        };
+        check(&[], None);
+        check(&["http.listen"], Some("http.listen waits for a restart"));
+        check(&["a", "b", "c"], Some("a, b and c wait for a restart"));
+    }
+
+    #[test]
     fn a_refusal_says_why_and_is_not_current() {
         let report = Report {
             cause: Cause::Request,
             generation: 1,
             took_ms: 1,
+            waiting_for_restart: Vec::new(),
             outcome: Outcome::Refused {
                 error: Refusal {
                     message: "toolcrib.yaml does not load".into(),

@@ -72,7 +72,7 @@ fn feed(input: &[u8]) {
         let (written, mut output) = tokio::io::duplex(1 << 16);
         let serving = tokio::spawn(stdio::serve(
             service,
-            caller,
+            Arc::new(move || Arc::clone(&caller)),
             theirs,
             written,
             CancellationToken::new(),

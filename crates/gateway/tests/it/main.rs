@@ -15,6 +15,7 @@ mod counter;
 mod demo;
 mod doctor;
 mod door;
+mod door_reload;
 mod doors;
 mod export;
 mod five;

@@ -69,8 +69,8 @@ fn tell(context: &mut Context, answers: &[Answered<Report>]) -> Result<(), Failu
         let pid = process.pid;
         let (good, said) = match answer {
             Ok(report) => match &report.outcome {
-                Outcome::Applied { difference } => (true, difference.to_string()),
-                Outcome::Unchanged => (true, "nothing changed".to_owned()),
+                Outcome::Applied { difference } => (true, with_rest(report, difference)),
+                Outcome::Unchanged => (true, with_rest(report, &"nothing changed")),
                 Outcome::Refused { error } => {
                     refused += 1;
                     for finding in &error.diagnostics {
@@ -117,6 +117,14 @@ fn tell(context: &mut Context, answers: &[Answered<Report>]) -> Result<(), Failu
         context.ui.json(&json!({ "processes": shapes }));
     }
     Ok(())
+}
+
+/// What came of it, and what of it waits for a restart.
+fn with_rest(report: &Report, said: &dyn std::fmt::Display) -> String {
+    match report.restart() {
+        Some(sentence) => format!("{said}; {sentence}"),
+        None => said.to_string(),
+    }
 }
 
 fn shape((process, answer): &Answered<Report>) -> Value {

@@ -40,6 +40,7 @@ impl Service for Desk {
             cause: Cause::Request,
             generation: self.reloads.fetch_add(1, Ordering::SeqCst) + 2,
             took_ms: 0,
+            waiting_for_restart: Vec::new(),
             outcome: Outcome::Unchanged,
         }))
     }

@@ -83,7 +83,13 @@ impl Home {
         let store = SqliteOptions::new(self.path().join("store.db"));
         let store = Store::open_sqlite(store, Uuid::now_v7()).await.unwrap();
         let upstream = Arc::new(self.connections());
-        let engine = Engine::open(Arc::clone(config), store, upstream, Clock::system());
+        let engine = Engine::open(
+            Arc::clone(config),
+            store,
+            upstream,
+            Clock::system(),
+            crate::telemetry::Tracer::off(),
+        );
         engine.await.unwrap()
     }
 }

@@ -5,8 +5,8 @@ use serde_json::{Value, json};
 use toolcrib_core::policy::Principal;
 use toolcrib_core::policy::suspicion::Neighbours;
 use toolcrib_core::rtfs::Dialect;
-use toolcrib_core::{Code, nearest};
 use toolcrib_core::trace::SpanContext;
+use toolcrib_core::{Code, nearest};
 use toolcrib_store::approval::{State, Verdict};
 
 use super::problem::Problem;

@@ -24,7 +24,7 @@ impl Peer {
         let service = service(Arc::clone(&surface), CancellationToken::new());
         let serving = tokio::spawn(serve(
             service,
-            caller(),
+            Arc::new(caller),
             theirs_in,
             theirs_out,
             ending.clone(),
