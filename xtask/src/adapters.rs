@@ -5,6 +5,7 @@
 //! rated as the product rates them, through the tools that were made.
 
 mod floors;
+mod indexed;
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Path, PathBuf};
@@ -78,6 +79,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
             "all files together may take {ALL_SECONDS_MAX} s"
         );
     }
+    indexed::hold(&apis)?;
     labels(&folder.join("risk_labels.jsonl"), &apis)?;
     floors::hold(&workspace::root().join("eval/adapters.toml"), &rows, write)
 }
