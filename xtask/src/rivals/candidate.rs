@@ -235,9 +235,11 @@ fn mcp_gateway(start: &Start<'_>) -> Result<Command> {
             )
         })
         .collect();
+    // As with ours, the bound on how often a caller may call is lifted.
     let config = json!({
         "server": {"host": "127.0.0.1", "port": start.port},
         "meta_mcp": {"enabled": true},
+        "failsafe": {"rate_limit": {"enabled": false}},
         "backends": backends,
     });
     // JSON is YAML.
