@@ -194,7 +194,7 @@ pub(crate) fn release(name: &str) -> Result<String> {
         return Ok(MCP_GATEWAY.to_owned());
     }
     if name == "toolcrib" {
-        return Ok(env!("CARGO_PKG_VERSION").to_owned());
+        return own_release();
     }
     let requirements = workspace::root().join("testkit/peers/rivals/requirements.txt");
     let text = std::fs::read_to_string(requirements)?;
@@ -203,6 +203,16 @@ pub(crate) fn release(name: &str) -> Result<String> {
         .find_map(|line| line.split_once("==").filter(|(of, _)| *of == name));
     let (_, release) = line.with_context(|| format!("{name} is not pinned"))?;
     Ok(release.trim().to_owned())
+}
+
+/// The release that the workspace gives all its crates.
+fn own_release() -> Result<String> {
+    let text = std::fs::read_to_string(workspace::root().join("Cargo.toml"))?;
+    let line = text
+        .lines()
+        .find_map(|line| line.strip_prefix("version = \""))
+        .context("the workspace has no version")?;
+    Ok(line.trim_end_matches('"').to_owned())
 }
 
 fn toolcrib(start: &Start<'_>) -> Result<Command> {
@@ -282,4 +292,20 @@ fn mcp_proxy(start: &Start<'_>) -> Result<Command> {
         .arg(&only.program)
         .args(&only.args);
     Ok(command)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn our_release_is_that_of_the_workspace() {
+        let release = own_release().unwrap();
+        assert_eq!(release.split('.').count(), 3, "{release}");
+        assert_ne!(
+            release,
+            env!("CARGO_PKG_VERSION"),
+            "not that of this program"
+        );
+    }
 }
