@@ -165,7 +165,9 @@ impl Counter {
             .enter(&caller.principal, now_ms)
             .map_err(|fault| Problem::plain(Code::Overloaded, fault.message))?;
         if route.admin && !is_admin(&caller) {
-            let why = format!("This needs the scope {ADMIN_SCOPE}.");
+            let why = format!(
+                "This needs the scope {ADMIN_SCOPE}: send a key that has it, made with `toolcrib keys create NAME --scope {ADMIN_SCOPE}`."
+            );
             return Err(Problem::plain(Code::ScopeRequired, why));
         }
         let asked = Asked {

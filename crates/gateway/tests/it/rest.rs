@@ -235,7 +235,12 @@ fn what_runs_the_gateway_needs_its_scope() {
     let mut web = start(&payments);
     web.bear(&reader);
     for path in ["audit", "stats", "configuration", "approvals", "events"] {
-        problem(&web.get(&format!("/api/v1/{path}")), Code::ScopeRequired);
+        let told = problem(&web.get(&format!("/api/v1/{path}")), Code::ScopeRequired);
+        let detail = told["detail"].as_str().unwrap();
+        assert!(
+            detail.contains("toolcrib keys create NAME --scope toolcrib:admin"),
+            "{detail}"
+        );
     }
     problem(
         &web.tell("/api/v1/reload", &[], &json!({})),
