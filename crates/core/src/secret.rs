@@ -125,6 +125,9 @@ const TOKEN_CHARS_MIN: usize = 16;
 /// Words are compared whole: `TOKENIZER_PATH` and `monkey` are not secrets, `GITHUB_TOKEN` and
 /// `X-Api-Key` are.
 pub fn name_is_secret(name: &str) -> bool {
+    if !has_the_letters(name) {
+        return false;
+    }
     let mut previous = Word::default();
     words(name).any(|word| {
         let word = Word::of(word);
@@ -135,6 +138,51 @@ pub fn name_is_secret(name: &str) -> bool {
         previous = word;
         single || pair
     })
+}
+
+/// Whether all letters of some known word, or pair of words, occur in the name: they seldom do, and this is asked of
+/// every word of every log line.
+fn has_the_letters(name: &str) -> bool {
+    const SINGLE: [u32; SECRET_WORDS.len()] = {
+        let mut sets = [0; SECRET_WORDS.len()];
+        let mut at = 0;
+        while at < sets.len() {
+            sets[at] = letters(SECRET_WORDS[at]);
+            at += 1;
+        }
+        sets
+    };
+    const PAIRED: [u32; SECRET_PAIRS.len()] = {
+        let mut sets = [0; SECRET_PAIRS.len()];
+        let mut at = 0;
+        while at < sets.len() {
+            sets[at] = letters(SECRET_PAIRS[at].0) | letters(SECRET_PAIRS[at].1);
+            at += 1;
+        }
+        sets
+    };
+    let own = letters(name);
+    SINGLE
+        .iter()
+        .chain(&PAIRED)
+        .any(|known| own & known == *known)
+}
+
+/// The letters of a text as a set of bits, small and capital ones alike. What is not ASCII may become any letter.
+const fn letters(text: &str) -> u32 {
+    let text = text.as_bytes();
+    let mut set = 0;
+    let mut at = 0;
+    while at < text.len() {
+        let byte = text[at];
+        if byte.is_ascii_alphabetic() {
+            set |= 1 << (byte & 0x1f);
+        } else if !byte.is_ascii() {
+            return u32::MAX;
+        }
+        at += 1;
+    }
+    set
 }
 
 /// Whether a value has the look of a token that some service handed out.

@@ -37,7 +37,7 @@ mod upkeep;
 pub mod upstream;
 
 use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
@@ -46,8 +46,8 @@ use tokio_util::task::TaskTracker;
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
 use toolcrib_core::schema::Validators;
-use toolcrib_store::Store;
 use toolcrib_store::approval::Mark;
+use toolcrib_store::{Store, StoreError};
 
 use asking::Asking;
 use buckets::Buckets;
@@ -225,32 +225,33 @@ impl Engine {
         let _one_at_a_time = self
             .publishing
             .lock()
-            .unwrap_or_else(std::sync::PoisonError::into_inner);
+            .unwrap_or_else(PoisonError::into_inner);
         self.snapshot.store(Arc::new(stocked));
         self.cache.store(Arc::new(cache));
     }
 
-    /// Judges lists again where somebody settled an approval, in whatever process.
-    async fn see_settlements(&self) {
-        let mark = match self.store.approval_mark().await {
-            Ok(mark) => mark,
-            Err(error) => {
-                tracing::warn!(%error, "whether approvals were settled cannot be read");
-                return;
-            }
-        };
-        let changed = {
-            let mut settled = self
-                .settled
-                .lock()
-                .unwrap_or_else(std::sync::PoisonError::into_inner);
-            let changed = *settled != Some(mark);
-            *settled = Some(mark);
-            changed
-        };
+    /// Judges lists again where somebody settled an approval, in whatever process, and says whether it did.
+    async fn see_settlements(&self) -> bool {
+        self.try_see_settlements().await.unwrap_or_else(|error| {
+            tracing::warn!(%error, "whether approvals were settled cannot be read");
+            false
+        })
+    }
+
+    async fn try_see_settlements(&self) -> std::result::Result<bool, StoreError> {
+        let mark = self.store.approval_mark().await?;
+        let changed = self.judged_at() != Some(mark);
         if changed {
             self.rejudge().await;
+            // Only now: whoever reads the mark first and the catalog then has a catalog that was judged by it.
+            *self.settled.lock().unwrap_or_else(PoisonError::into_inner) = Some(mark);
         }
+        Ok(changed)
+    }
+
+    /// What had been settled when the catalog was last judged.
+    fn judged_at(&self) -> Option<Mark> {
+        *self.settled.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The five tools stay listed while discovery is switched off; each says so.

@@ -119,7 +119,44 @@ pub struct Shown {
 
 /// A state of what was settled; only good for comparing.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Mark(i64, i64);
+pub struct Mark(i64);
+
+impl Mark {
+    const SQL: &str = "SELECT number FROM approval_mark WHERE id = 1";
+
+    fn read(rows: &[Row]) -> Result<Self, StoreError> {
+        rows.first()
+            .map_or(Ok(Self::default()), |row| row.int(0).map(Self))
+    }
+
+    /// The mark as a transaction sees it.
+    pub(crate) async fn of(session: &mut dyn Session) -> Result<Self, StoreError> {
+        Self::read(&session.query(Self::SQL, args![]).await?)
+    }
+
+    /// Tells everybody to judge again.
+    async fn advance(session: &mut dyn Session) -> Result<(), StoreError> {
+        session
+            .execute(
+                "UPDATE approval_mark SET number = number + 1 WHERE id = 1",
+                args![],
+            )
+            .await
+            .map(drop)
+    }
+
+    /// Tells everybody to judge again where a request that was settled is about to be asked once more.
+    async fn reopen(session: &mut dyn Session, request: &str) -> Result<(), StoreError> {
+        session
+            .execute(
+                "UPDATE approval_mark SET number = number + 1 WHERE id = 1 AND EXISTS \
+                 (SELECT 1 FROM approval WHERE id = $1 AND settled_by IS NOT NULL)",
+                args![request],
+            )
+            .await
+            .map(drop)
+    }
+}
 
 impl Store {
     /// The newest requests in a state, or in any, oldest of them first.
@@ -157,17 +194,7 @@ impl Store {
     /// Changes whenever someone settles a tool or a server, in whatever process: what was observed
     /// must then be observed again.
     pub async fn approval_mark(&self) -> Result<Mark, StoreError> {
-        let rows = self
-            .query(
-                "SELECT COUNT(*), CAST(COALESCE(SUM(settled_ms), 0) AS BIGINT) FROM approval \
-                 WHERE kind <> 'confirmation' AND settled_by IS NOT NULL",
-                args![],
-            )
-            .await?;
-        match rows.first() {
-            Some(row) => Ok(Mark(row.int(0)?, row.int(1)?)),
-            None => Ok(Mark::default()),
-        }
+        Mark::read(&self.query(Mark::SQL, args![]).await?)
     }
 
     /// The requests that a target means, each with what was accepted before.
@@ -366,6 +393,9 @@ impl Unit for Settle {
             }
             request.settled_ms = Some(self.now_ms);
             self.write(session, request).await?;
+        }
+        if settled.iter().any(|one| one.kind != Kind::Confirmation) {
+            Mark::advance(session).await?;
         }
         Ok(settled)
     }

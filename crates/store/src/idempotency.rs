@@ -73,6 +73,8 @@ pub enum Begin {
     InProgress(Waiting),
     /// The key's execution was cut off; whether it took effect is not known.
     Unknown(Earlier),
+    /// Approvals were settled since the execution was judged; nothing was journalled.
+    Outdated,
 }
 
 /// A wait for the execution that holds a key.
@@ -199,6 +201,7 @@ pub(crate) enum Claimed {
     Conflict(Earlier),
     InProgress(Earlier),
     Unknown(Earlier),
+    Outdated,
 }
 
 /// Takes a key that is free or forgotten, or says who has it.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::StoreError;
+use crate::approval::Mark;
 use crate::audit::{Chainer, Decision, Outcome, Record, append, bounded_parameters};
 use crate::backend::{Session, args};
 use crate::idempotency::{self, Begin, Claim, Claimed, KeyFate, Waiting};
@@ -224,6 +225,26 @@ impl Store {
         entry: Entry,
         key: Option<&str>,
     ) -> Result<Begin, StoreError> {
+        self.begin(entry, key, None).await
+    }
+
+    /// As [`Self::begin_execution`], for an execution that was judged by the approvals as they were at `mark`: where
+    /// they are others by now, nothing is journalled and the answer is [`Begin::Outdated`].
+    pub async fn begin_judged_execution(
+        &self,
+        entry: Entry,
+        key: Option<&str>,
+        mark: Mark,
+    ) -> Result<Begin, StoreError> {
+        self.begin(entry, key, Some(mark)).await
+    }
+
+    async fn begin(
+        &self,
+        entry: Entry,
+        key: Option<&str>,
+        judged_at: Option<Mark>,
+    ) -> Result<Begin, StoreError> {
         let entry = entry.bounded();
         let key = key.map(idempotency::checked_key).transpose()?;
         let chainer = self.chainer(entry.timestamp_ms).await?.clone();
@@ -232,6 +253,7 @@ impl Store {
             entry: Arc::new(entry),
             chainer,
             key,
+            judged_at,
         };
         let store = self.clone();
         // Known as running before the entry can be seen, so that recovery leaves it alone.
@@ -267,6 +289,7 @@ struct Open {
     entry: Arc<Entry>,
     chainer: Chainer,
     key: Option<String>,
+    judged_at: Option<Mark>,
 }
 
 impl Open {
@@ -296,6 +319,7 @@ impl Open {
             }),
             Claimed::Replay(earlier, answer) => Begin::Replay { earlier, answer },
             Claimed::Conflict(earlier) => Begin::Conflict(earlier),
+            Claimed::Outdated => Begin::Outdated,
             Claimed::Unknown(earlier) => Begin::Unknown(earlier),
             Claimed::InProgress(earlier) => Begin::InProgress(Waiting::new(
                 store.clone(),
@@ -311,6 +335,11 @@ impl Unit for Open {
     type Output = Claimed;
 
     async fn run(&self, session: &mut dyn Session) -> Result<Claimed, StoreError> {
+        if let Some(mark) = self.judged_at
+            && Mark::of(session).await? != mark
+        {
+            return Ok(Claimed::Outdated);
+        }
         if let Some(key) = &self.key {
             let claimed = idempotency::claim(session, &self.claim(key)).await?;
             if !matches!(claimed, Claimed::Fresh) {

@@ -26,6 +26,8 @@ use toolcrib_core::trace::SpanContext;
 use toolcrib_store::audit::Outcome as Recorded;
 use tracing::Instrument;
 
+use self::decision::Decided;
+use self::run::Case;
 use super::Engine;
 use super::answer::{Outcome, Reply};
 use super::ask::{CallOptions, Execution};
@@ -133,37 +135,66 @@ impl Engine {
         if let Some(handle) = attempt.options.page.clone() {
             return self.read_page(&attempt, &handle).await;
         }
-        self.see_settlements().await;
-        let entry = match self.resolve_attempt(&attempt).await {
-            Ok(entry) => entry,
-            Err(error) => return Err(self.turn_away(&attempt, error).await),
-        };
-        let decided = self.decide(&attempt, &entry).await?;
-        match decided.outcome {
-            policy::Outcome::Permitted(permit) => {
-                let reason = record::reason(&decided.trace);
-                self.run(attempt, entry, permit, reason).await
+        let attempt = Arc::new(attempt);
+        loop {
+            // Read before the catalog, which has then been judged by it or by what came later.
+            let judged_at = self.judged_at();
+            let met = match self.resolve_attempt(&attempt).await {
+                Ok(entry) => Ok((self.weigh(&attempt, &entry).await?, entry)),
+                Err(error) => Err(error),
+            };
+            // What is permitted is held against what was settled when it is journalled. Anything else looks now.
+            let permitted = met
+                .as_ref()
+                .is_ok_and(|(weighed, _)| weighed.is_permitted());
+            if !permitted && self.see_settlements().await {
+                continue;
             }
-            policy::Outcome::Rehearsed => {
-                self.record_rehearsal(&attempt, &entry, &decided.trace)
-                    .await?;
-                Ok(attempt.reply(Some(entry), Outcome::Rehearsed(decided.trace)))
-            }
-            policy::Outcome::Refused(ref refusal) => {
-                let mut error = if refusal.is_hidden() {
-                    self.no_tool(&attempt.caller, &attempt.server, &attempt.tool)
-                } else {
-                    Error::refused(refusal).of_tool(entry.tool.id.server(), entry.tool.id.tool())
-                };
-                error.more.challenge.clone_from(&decided.waiting);
-                if attempt.options.dry_run && !refusal.is_hidden() {
-                    error.more.steps.clone_from(&decided.trace);
-                }
-                self.record_refusal(&attempt, &entry, refusal, &decided.trace)
-                    .await?;
-                Err(error)
+            let (weighed, entry) = match met {
+                Ok(met) => met,
+                Err(error) => return Err(self.turn_away(&attempt, error).await),
+            };
+            let decided = self.decide(&attempt, &entry, weighed).await?;
+            let policy::Outcome::Permitted(permit) = decided.outcome else {
+                return self.withhold(&attempt, entry, decided).await;
+            };
+            let reason = record::reason(&decided.trace);
+            let case = Case {
+                entry,
+                permit,
+                reason,
+                judged_at,
+            };
+            if let Some(reply) = self.run(&attempt, case).await? {
+                return Ok(reply);
             }
         }
+    }
+
+    /// Answers a request that is not permitted, or was only to be rehearsed.
+    async fn withhold(
+        &self,
+        attempt: &Attempt,
+        entry: Arc<Entry>,
+        decided: Decided,
+    ) -> Result<Reply> {
+        let policy::Outcome::Refused(refusal) = &decided.outcome else {
+            self.record_rehearsal(attempt, &entry, &decided.trace)
+                .await?;
+            return Ok(attempt.reply(Some(entry), Outcome::Rehearsed(decided.trace)));
+        };
+        let mut error = if refusal.is_hidden() {
+            self.no_tool(&attempt.caller, &attempt.server, &attempt.tool)
+        } else {
+            Error::refused(refusal).of_tool(entry.tool.id.server(), entry.tool.id.tool())
+        };
+        error.more.challenge.clone_from(&decided.waiting);
+        if attempt.options.dry_run && !refusal.is_hidden() {
+            error.more.steps.clone_from(&decided.trace);
+        }
+        self.record_refusal(attempt, &entry, refusal, &decided.trace)
+            .await?;
+        Err(error)
     }
 
     async fn resolve_attempt(self: &Arc<Self>, attempt: &Attempt) -> Result<Arc<Entry>> {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use toolcrib_core::limits::DEFINITION_BYTES_MAX;
 
 use super::observation::{Observation, Observe, Observed, request_id};
-use super::{Kind, Request, Target};
+use super::{Kind, Mark, Request, Target};
 use crate::StoreError;
 use crate::backend::{Session, args};
 use crate::store::Store;
@@ -154,6 +154,7 @@ impl Introduce {
             let row = args![request, server, detail, self.now_ms];
             return session.execute(sql, row).await.map(drop);
         }
+        Mark::reopen(session, request).await?;
         let sql = "INSERT INTO approval (id, kind, server, tool, hash, detail, state, created_ms, expires_ms) \
                    VALUES ($1, 'server', $2, '', '', $3, 'pending', $4, $5) \
                    ON CONFLICT (id) DO UPDATE SET detail = excluded.detail, state = 'pending', \

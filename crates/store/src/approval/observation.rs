@@ -9,7 +9,7 @@ use toolcrib_core::limits::DEFINITION_BYTES_MAX;
 use toolcrib_core::policy::ApprovalMode;
 
 use super::judgement::{Accepted, Case, ServerStanding, Standing, judge};
-use super::{Kind, State};
+use super::{Kind, Mark, State};
 use crate::StoreError;
 use crate::backend::{Row, Session, args};
 use crate::capability;
@@ -359,6 +359,8 @@ impl Observe {
         detail: &str,
     ) -> Result<(), StoreError> {
         let server = &self.observation.server;
+        let request = request_id(kind, server, tool, hash);
+        Mark::reopen(session, &request).await?;
         session
             .execute(
                 "INSERT INTO approval (id, kind, server, tool, hash, detail, state, created_ms) \
@@ -366,7 +368,7 @@ impl Observe {
                  ON CONFLICT (id) DO UPDATE SET state = 'pending', created_ms = excluded.created_ms, \
                  settled_ms = NULL, settled_by = NULL",
                 args![
-                    request_id(kind, server, tool, hash),
+                    request,
                     kind.as_str(),
                     server,
                     tool,

@@ -3,6 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use rusqlite::config::DbConfig;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, OpenFlags};
 
@@ -29,6 +30,9 @@ impl Connection {
             let inner = rusqlite::Connection::open_with_flags(&path, flags)?;
             inner.busy_timeout(Duration::from_millis(options.busy_timeout_ms))?;
             inner.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
+            // Statements are kept as they were prepared: a plan that depends on the values given to it would be
+            // made again with every use.
+            inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
             // Only macOS needs `fullfsync` for a commit to be on the disk; elsewhere it changes nothing.
             inner.execute_batch("PRAGMA synchronous = FULL; PRAGMA fullfsync = ON;")?;
             Ok(inner)

@@ -14,6 +14,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../../migrations/0001_store.sql"),
     include_str!("../../migrations/0002_learned.sql"),
     include_str!("../../migrations/0003_capability.sql"),
+    include_str!("../../migrations/0004_approval_mark.sql"),
 ];
 
 /// The page size of every database file that this program makes.
@@ -71,7 +72,7 @@ fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
 }
 
 /// Marks the file. Held against [`APPLICATION_ID`] and the number of scripts by a test.
-const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 3;";
+const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 4;";
 
 fn inspect(link: &Connection, options: &SqliteOptions) -> Result<Found, StoreError> {
     let application = number(link, "PRAGMA application_id")?;

@@ -7,9 +7,9 @@ use toolcrib_store::approval::confirmation::{Call, Confirmed};
 use toolcrib_store::approval::judgement::Standing;
 use toolcrib_store::approval::observation::{Definition, Observation};
 use toolcrib_store::approval::{Kind, State, Target, Verdict};
-use toolcrib_store::{Store, StoreError};
+use toolcrib_store::{Begin, Store, StoreError};
 
-use crate::fixture::{Home, NOW};
+use crate::fixture::{Home, NOW, entry};
 
 /// Tools written `name=version`.
 fn list(mode: ApprovalMode, first_list_accepted: bool, tools: &str) -> Observation {
@@ -115,6 +115,35 @@ async fn the_first_list_is_accepted_and_later_changes_wait() {
         "a:Unchanged b:Unchanged c:Unchanged"
     );
     store.close().await;
+}
+
+#[tokio::test]
+async fn what_was_judged_before_somebody_settled_something_is_not_begun() {
+    let home = Home::new();
+    let (one, two) = (home.open().await, home.open().await);
+    see(&one, list(ApprovalMode::All, true, "a=1")).await;
+    let target = Target::Tool {
+        server: "gh".into(),
+        tool: "a".into(),
+    };
+    let mut mark = one.approval_mark().await.unwrap();
+    // All in the same millisecond.
+    let words = [
+        (Verdict::Reject, 1),
+        (Verdict::Approve, 1),
+        (Verdict::Approve, 0),
+    ];
+    for (number, (verdict, settles)) in words.into_iter().enumerate() {
+        let settled = two.settle_approvals(&target, verdict, "ann", NOW).await;
+        assert_eq!(settled.unwrap().len(), settles);
+        let asked = entry(&format!("r{number}"));
+        let begun = one.begin_judged_execution(asked, Some("k"), mark).await;
+        let outdated = matches!(begun, Ok(Begin::Outdated));
+        assert_eq!(outdated, settles > 0, "{number}: {begun:?}");
+        mark = one.approval_mark().await.unwrap();
+    }
+    one.close().await;
+    two.close().await;
 }
 
 #[tokio::test]

@@ -33,6 +33,7 @@ async fn word(store: &Store, entry: Entry) -> String {
         Begin::Conflict(earlier) => format!("conflict {}", earlier.request_id),
         Begin::InProgress(waiting) => format!("running {}", waiting.earlier().request_id),
         Begin::Unknown(earlier) => format!("unknown {}", earlier.request_id),
+        Begin::Outdated => "outdated".to_owned(),
     }
 }
 
@@ -283,6 +284,7 @@ proptest! {
                             Begin::Conflict(_) => "conflict",
                             Begin::InProgress(_) => "running",
                             Begin::Unknown(_) => "unknown",
+                            Begin::Outdated => "outdated",
                         };
                         assert_eq!(got, expect);
                     }

@@ -1,6 +1,6 @@
 //! The decision about one request, with everything that policy needs to know gathered first.
 
-use std::sync::{Arc, PoisonError};
+use std::sync::PoisonError;
 
 use toolcrib_core::policy::{
     Ask, Challenge, Decision, Outcome, Request, Step, Validity, buckets, decide,
@@ -19,15 +19,47 @@ pub(super) struct Decided {
     pub(super) waiting: Option<Waiting>,
 }
 
+/// A decision as far as it needs nobody.
+pub(super) struct Weighed {
+    decision: Decision,
+    violations: Option<Violations>,
+    /// The challenge that the caller names.
+    named: Option<Challenge>,
+}
+
+impl Weighed {
+    pub(super) fn is_permitted(&self) -> bool {
+        matches!(self.decision.outcome, Outcome::Permitted(_))
+    }
+}
+
 impl Engine {
-    /// Decides whether the call may be made. Where a person has to confirm it, the person is asked.
-    pub(super) async fn decide(&self, attempt: &Attempt, entry: &Arc<Entry>) -> Result<Decided> {
+    /// Weighs whether the call may be made, without asking anybody.
+    pub(super) async fn weigh(&self, attempt: &Attempt, entry: &Entry) -> Result<Weighed> {
         let violations = self.violations(attempt, entry);
         let named = match &attempt.options.challenge {
             Some(id) => self.named_challenge(id).await?,
             None => None,
         };
-        let mut decision = self.judged(attempt, entry, violations.as_ref(), named.as_ref());
+        Ok(Weighed {
+            decision: self.judged(attempt, entry, violations.as_ref(), named.as_ref()),
+            violations,
+            named,
+        })
+    }
+
+    /// Decides whether the call may be made. Where a person has to confirm it, the person is asked.
+    pub(super) async fn decide(
+        &self,
+        attempt: &Attempt,
+        entry: &Entry,
+        weighed: Weighed,
+    ) -> Result<Decided> {
+        let Weighed {
+            mut decision,
+            violations,
+            named,
+        } = weighed;
         let mut waiting = named.as_ref().and_then(waits);
         if let Outcome::Refused(refusal) = &decision.outcome
             && let Some(Ask::Person(binding)) = refusal.ask()

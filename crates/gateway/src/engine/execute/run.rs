@@ -8,6 +8,7 @@ use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::Code;
 use toolcrib_core::policy::Permit;
+use toolcrib_store::approval::Mark;
 use toolcrib_store::audit::Outcome as Recorded;
 use toolcrib_store::idempotency::{self, Waiting};
 use toolcrib_store::{Begin, Ending, Execution};
@@ -22,6 +23,15 @@ use crate::engine::error::{Earlier, Error, Result};
 use crate::engine::snapshot::Entry;
 use crate::engine::upstream::{Call, Health};
 
+/// A call that is permitted, and by what.
+pub(super) struct Case {
+    pub(super) entry: Arc<Entry>,
+    pub(super) permit: Permit,
+    pub(super) reason: String,
+    /// What had been settled when it was judged.
+    pub(super) judged_at: Option<Mark>,
+}
+
 /// A call under way, counted until it is dropped.
 struct InFlight(Arc<AtomicUsize>);
 
@@ -32,18 +42,17 @@ impl Drop for InFlight {
 }
 
 impl Engine {
-    /// Makes a call that is permitted, or gives the answer that its key has.
+    /// Makes a call that is permitted, or gives the answer that its key has. `None` where approvals were settled
+    /// since it was judged: it is to be judged again.
     pub(super) async fn run(
         self: &Arc<Self>,
-        attempt: Attempt,
-        entry: Arc<Entry>,
-        permit: Permit,
-        reason: String,
-    ) -> Result<Reply> {
+        attempt: &Arc<Attempt>,
+        case: Case,
+    ) -> Result<Option<Reply>> {
         let Some(in_flight) = self.enter() else {
-            let code = Some(Code::Overloaded);
+            let (entry, code) = (&case.entry, Some(Code::Overloaded));
             let full = "too many calls are under way";
-            self.record_keyed(&attempt, &entry, full, Recorded::Refused, code)
+            self.record_keyed(attempt, entry, full, Recorded::Refused, code)
                 .await?;
             return Err(
                 Error::new(Code::Overloaded, "Too many calls are under way.")
@@ -51,10 +60,15 @@ impl Engine {
                     .of_tool(entry.tool.id.server(), entry.tool.id.tool()),
             );
         };
-        let execution = match self.begin(&attempt, &entry, &permit, &reason).await? {
+        let execution = match self.begin(attempt, &case).await? {
             Begun::Fresh(execution) => execution,
-            Begun::Answered(reply) => return Ok(reply),
+            Begun::Answered(reply) => return Ok(Some(reply)),
+            Begun::Outdated => {
+                let seen = self.try_see_settlements().await;
+                return seen.map(|_| None).map_err(|error| unrecorded(&error));
+            }
         };
+        let (attempt, entry, permit) = (Arc::clone(attempt), case.entry, case.permit);
         // On a task of its own: a caller that goes away cancels the call, and does not leave it
         // without a record.
         let cancel = attempt.cancel.child_token();
@@ -68,7 +82,7 @@ impl Engine {
         let outcome = self.tasks.spawn(work.in_current_span()).await;
         gone.disarm();
         match outcome {
-            Ok(outcome) => outcome,
+            Ok(outcome) => outcome.map(Some),
             Err(error) => match error.try_into_panic() {
                 Ok(panic) => std::panic::resume_unwind(panic),
                 Err(_) => Err(Error::new(Code::Cancelled, "Toolcrib is ending.")),
@@ -87,22 +101,21 @@ impl Engine {
     }
 
     /// Journals the call and claims its key, or answers from the key.
-    async fn begin(
-        &self,
-        attempt: &Attempt,
-        entry: &Arc<Entry>,
-        permit: &Permit,
-        reason: &str,
-    ) -> Result<Begun> {
+    async fn begin(&self, attempt: &Attempt, case: &Case) -> Result<Begun> {
+        let (entry, permit) = (&case.entry, &case.permit);
+        let Some(judged_at) = case.judged_at else {
+            return Ok(Begun::Outdated);
+        };
         loop {
-            let journalled = self.journal_entry(attempt, entry, reason);
+            let journalled = self.journal_entry(attempt, entry, &case.reason);
             let begun = self
                 .store
-                .begin_execution(journalled, permit.idempotency_key())
+                .begin_judged_execution(journalled, permit.idempotency_key(), judged_at)
                 .await
                 .map_err(|error| unrecorded(&error))?;
             match begun {
                 Begin::Fresh(execution) => return Ok(Begun::Fresh(execution)),
+                Begin::Outdated => return Ok(Begun::Outdated),
                 Begin::InProgress(waiting) => {
                     self.wait_for(attempt, entry, permit, &waiting).await?;
                 }
@@ -328,6 +341,8 @@ enum Begun {
     Fresh(Execution),
     /// Its key has the answer.
     Answered(Reply),
+    /// It was judged by approvals that are others by now.
+    Outdated,
 }
 
 /// The time until a deadline.

@@ -218,6 +218,37 @@ async fn a_changed_definition_waits_for_a_person_and_is_used_once_approved() {
 }
 
 #[tokio::test]
+async fn a_permitted_call_sees_what_was_settled_when_it_is_journalled() {
+    let shop = Workshop::open(SERVERS).await;
+    assert_eq!(names(&shop, "github").await.len(), 4);
+    let lists = Lists::Tools(vec![tool("list_issues"), tool("brand_new")]);
+    shop.puppets.list("github", lists);
+    let engine = &shop.engine;
+    let supplier = Arc::clone(&engine.snapshot().rack("github").unwrap().supplier);
+    let mut attempt = engine
+        .ask(&supplier, crate::engine::upstream::Wish::Anew)
+        .unwrap();
+    while attempt.changed().await.is_ok() {}
+    let standing = || {
+        let snapshot = engine.snapshot();
+        let rack = snapshot.rack("github").unwrap();
+        rack.find("brand_new").unwrap().approval
+    };
+    assert_eq!(standing(), Approval::Pending(Wait::New));
+    let target = Target::Server("github".into());
+    let now_ms = shop.clock.now_ms();
+    shop.store
+        .settle_approvals(&target, Verdict::Approve, "ann", now_ms)
+        .await
+        .unwrap();
+    shop.run("github:list_issues", "{}", CallOptions::default())
+        .await
+        .unwrap();
+    assert_eq!(standing(), Approval::Approved);
+    assert_eq!(shop.records().await.len(), 1);
+}
+
+#[tokio::test]
 async fn with_approval_of_all_every_tool_waits() {
     let shop = Workshop::open(&format!("{SERVERS}policy: {{approval: all}}\n")).await;
     let page = shop
