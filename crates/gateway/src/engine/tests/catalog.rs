@@ -241,7 +241,7 @@ async fn a_permitted_call_sees_what_was_settled_when_it_is_journalled() {
         .settle_approvals(&target, Verdict::Approve, "ann", now_ms)
         .await
         .unwrap();
-    shop.run("github:list_issues", "{}", CallOptions::default())
+    shop.run("github:list_issues", TITLE, CallOptions::default())
         .await
         .unwrap();
     assert_eq!(standing(), Approval::Approved);
