@@ -3,6 +3,7 @@
 pub mod api;
 pub mod conformance;
 pub mod issuer;
+pub mod mock;
 pub mod registry;
 pub mod remote;
 pub mod tokens;

@@ -23,10 +23,10 @@ mod load;
 mod lockfile;
 mod machine;
 mod metadata;
+mod mocks;
 mod nightly;
 mod package;
 mod peers;
-mod prism;
 mod process;
 mod product;
 mod requirements;
@@ -126,10 +126,10 @@ const COMMANDS: &[Command] = &[
         run: schemathesis::run,
     },
     Command {
-        name: "prism",
-        usage: "[--all] [--only ADAPTER]… [--optimised]",
-        about: "let prism judge, by real API descriptions, the requests made from generated examples",
-        run: prism::run,
+        name: "mocks",
+        usage: "[--all] [--only ADAPTER]… [--optimised] [--built]",
+        about: "let prism and our own mock judge, by real API descriptions, requests made from generated examples",
+        run: mocks::run,
     },
     Command {
         name: "servers",

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::args::Args;
 use crate::machine::Machine;
 use crate::served::Build;
-use crate::{fuzz, servers, ui, workspace};
+use crate::{fuzz, mocks, servers, ui, workspace};
 
 /// How long the readers are fuzzed.
 const FUZZ_SECONDS: u64 = 3600;
@@ -33,6 +33,10 @@ const JOBS: &[Job] = &[
     Job {
         name: "Real servers",
         run: real_servers,
+    },
+    Job {
+        name: "Mocks",
+        run: judged_requests,
     },
 ];
 
@@ -159,6 +163,11 @@ fn real_servers(_: &Options) -> Result<Vec<String>> {
         "{}; the table is in `docs/servers.md`.",
         servers::ask(Build::Debug, true)?
     )])
+}
+
+fn judged_requests(_: &Options) -> Result<Vec<String>> {
+    Build::Debug.make()?;
+    Ok(mocks::check(Build::Debug, true, &[])?.table())
 }
 
 #[cfg(test)]

@@ -143,6 +143,9 @@ impl Flat {
                     },
                 );
             }
+            if required && body.media == Media::Form {
+                never_empty(&mut schema);
+            }
             let writing = body.writings.get(&name).map_or(FORM, read_writing);
             let example = examples.and_then(|map| map.get(&name)).cloned();
             self.add(Taken {
@@ -250,6 +253,18 @@ pub(super) fn read_writing(encoding: &Value) -> Writing {
         style,
         explode: explode.unwrap_or(style == Style::Form),
         allow_reserved: encoding.get("allowReserved") == Some(&Value::Bool(true)),
+    }
+}
+
+/// An object without fields leaves nothing in a form, so that one which is needed needs a field.
+fn never_empty(schema: &mut Value) {
+    let Value::Object(keywords) = schema else {
+        return;
+    };
+    let is_object = keywords.get("type") == Some(&"object".into());
+    let named = keywords.get("properties").and_then(Value::as_object);
+    if is_object && named.is_some_and(|named| !named.is_empty()) {
+        keywords.entry("minProperties").or_insert(1.into());
     }
 }
 

@@ -160,6 +160,32 @@ fn forms_have_nested_brackets() {
 }
 
 #[test]
+fn an_object_that_a_form_needs_is_written_by_the_example() {
+    let schema = json!({"type": "object", "required": ["parts", "more"], "properties": {
+        "parts": {"type": "object", "properties": {"door": {"type": "object", "required": ["open"],
+            "properties": {"open": {"type": "boolean"}}}}},
+        "more": {"type": "object", "additionalProperties": {"type": "string"}},
+        "rest": {"type": "object", "properties": {"a": {"type": "string"}}},
+    }});
+    let paths = body("application/x-www-form-urlencoded", &schema);
+    let api = api(&paths);
+    let example = api.operations[0].example().unwrap();
+    assert_eq!(example["parts"], json!({"door": {"open": true}}));
+    let written = sent(&paths, &example).unwrap();
+    assert!(written.ends_with("\n\nparts[door][open]=true"), "{written}");
+    let refused = json!({"parts": {}, "more": {}});
+    let compiled = toolcrib_core::schema::compile(&api.operations[0].tool.input_schema).unwrap();
+    let unknown = toolcrib_core::schema::Unknown::Refuse;
+    assert!(
+        compiled.check(&refused, unknown).is_err(),
+        "nothing would be sent of it"
+    );
+    let as_json = self::api(&self::body("application/json", &schema));
+    let parts = &as_json.operations[0].tool.input_schema["properties"]["parts"];
+    assert_eq!(parts.get("minProperties"), None, "JSON has empty objects");
+}
+
+#[test]
 fn multipart_carries_files_and_fields() {
     let schema = json!({"type": "object", "properties": {
         "file": {"type": "string", "format": "binary"}, "note": {"type": "string"}, "o": {"type": "object"}}});

@@ -1,4 +1,4 @@
-//! Prism serving a description, with a witness before it that keeps what it said about each request.
+//! A mock serving a description, with a witness before it that keeps what it said about each request.
 
 use std::io::{BufRead, BufReader};
 use std::net::{TcpListener, TcpStream};
@@ -12,24 +12,29 @@ use serde::Deserialize;
 
 use crate::letter::Letter;
 use crate::peers::Peers;
+use crate::served::Build;
 
 const PROGRAM: &str = "@stoplight/prism-cli/dist/index.js";
 /// What it says once it listens.
-const LISTENS: &str = "Prism is listening on";
+const PRISM_LISTENS: &str = "Prism is listening on";
+/// What ours says then, before its address.
+const OURS_LISTENS: &str = "listening address=";
 /// The header with all that it has to say against a request or against its own answer.
 const VIOLATIONS: &str = "sl-violations";
 /// How the problems begin that it answers with instead of the description's answers.
 const PROBLEMS: &str = "https://stoplight.io/prism/errors#";
 
-/// A running prism; ended with this.
-pub(super) struct Mock {
+/// A running mock and the witness before it; ended with this.
+pub(super) struct Witness {
     child: Child,
     /// Where the witness listens.
     pub(super) address: String,
+    /// Operations that the mock found in the description.
+    pub(super) operations: usize,
     seen: Arc<Mutex<Vec<Seen>>>,
 }
 
-/// A request that came by, and what prism said.
+/// A request that came by, and what the mock said.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
     /// Method and target.
@@ -40,48 +45,54 @@ pub(super) struct Seen {
     pub(super) against: Vec<String>,
 }
 
-impl Mock {
+/// How an answer is read for what it has against its request.
+type Reading = fn(&Letter) -> Vec<String>;
+
+impl Witness {
     /// Starts prism on a description and waits until it listens.
-    pub(super) fn start(peers: &Peers, description: &Path) -> Result<Self> {
+    pub(super) fn of_prism(peers: &Peers, description: &Path) -> Result<Self> {
         let port = TcpListener::bind("127.0.0.1:0")?.local_addr()?.port();
-        let mut child = Command::new(peers.node())
+        let mut command = Command::new(peers.node());
+        command
             .arg(peers.module(PROGRAM))
             .args(["mock", "--host", "127.0.0.1", "--port", &port.to_string()])
-            .arg(description)
-            .stdin(Stdio::null())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .context("cannot start prism")?;
-        let stdout = child.stdout.take().context("its log is read")?;
-        let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
-        let mut said = Vec::new();
-        let listens = lines.by_ref().any(|line| {
-            let found = line.contains(LISTENS);
-            said.push(line);
-            found
-        });
-        if !listens {
-            let _ = child.wait();
-            bail!("prism did not start: {}", said.join("\n"));
-        }
-        // Its log is read to the end, so that it never waits for us.
-        thread::spawn(move || lines.for_each(drop));
+            .arg(description);
+        let (child, said) = started(command, PRISM_LISTENS)?;
+        let address = format!("127.0.0.1:{port}");
+        // It names each operation by its address; the last line is of the server itself.
+        let named = said.iter().filter(|line| line.contains(&address)).count();
+        Self::before(child, address, named - 1, against)
+    }
+
+    /// Starts the mock of the test kit and waits until it listens.
+    pub(super) fn of_testkit(build: Build, description: &Path) -> Result<Self> {
+        let mut command = Command::new(build.program("mock-api"));
+        command.arg(description);
+        let (child, said) = started(command, OURS_LISTENS)?;
+        let last = said.last().map(String::as_str).unwrap_or_default();
+        let address = last.split(OURS_LISTENS).nth(1).unwrap_or_default();
+        let counted = last.split_whitespace().next();
+        let counted = counted.and_then(|count| count.parse().ok());
+        let counted = counted.context("it counts its operations")?;
+        Self::before(child, address.to_owned(), counted, violations)
+    }
+
+    fn before(child: Child, mock: String, operations: usize, reading: Reading) -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
-        let mock = Self {
+        let witness = Self {
             child,
             address: listener.local_addr()?.to_string(),
+            operations,
             seen: Arc::default(),
         };
-        let seen = Arc::clone(&mock.seen);
-        let prism = format!("127.0.0.1:{port}");
+        let seen = Arc::clone(&witness.seen);
         thread::spawn(move || {
             for stream in listener.incoming().map_while(Result::ok) {
-                let (prism, seen) = (prism.clone(), Arc::clone(&seen));
-                thread::spawn(move || witness(stream, &prism, &seen));
+                let (mock, seen) = (mock.clone(), Arc::clone(&seen));
+                thread::spawn(move || pass(stream, &mock, &seen, reading));
             }
         });
-        Ok(mock)
+        Ok(witness)
     }
 
     /// What came by since this was last asked.
@@ -90,26 +101,51 @@ impl Mock {
     }
 }
 
-impl Drop for Mock {
+impl Drop for Witness {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
 }
 
+/// Starts a mock and reads what it says until it listens.
+fn started(mut command: Command, listens: &str) -> Result<(Child, Vec<String>)> {
+    let mut child = command
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .context("cannot start the mock")?;
+    let stdout = child.stdout.take().context("its log is read")?;
+    let mut lines = BufReader::new(stdout).lines().map_while(Result::ok);
+    let mut said = Vec::new();
+    let there = lines.by_ref().any(|line| {
+        let found = line.contains(listens);
+        said.push(line);
+        found
+    });
+    if !there {
+        let _ = child.wait();
+        bail!("the mock did not start: {}", said.join("\n"));
+    }
+    // Its log is read to the end, so that it never waits for us.
+    thread::spawn(move || lines.for_each(drop));
+    Ok((child, said))
+}
+
 /// Passes one request on, keeps what was said, and passes the answer back.
-fn witness(stream: TcpStream, prism: &str, seen: &Mutex<Vec<Seen>>) -> Result<()> {
+fn pass(stream: TcpStream, mock: &str, seen: &Mutex<Vec<Seen>>, reading: Reading) -> Result<()> {
     let mut reader = BufReader::new(stream);
     let Some(request) = Letter::read(&mut reader)? else {
         return Ok(());
     };
-    let answer = request.send(prism);
+    let answer = request.send(mock);
     let kept = Seen {
         asked: request.first.trim_end_matches(" HTTP/1.1").to_owned(),
         status: answer.as_ref().map_or(0, Letter::status),
         against: match &answer {
-            Ok(answer) => against(answer),
-            Err(error) => vec![format!("prism gave no answer: {error:#}")],
+            Ok(answer) => reading(answer),
+            Err(error) => vec![format!("the mock gave no answer: {error:#}")],
         },
     };
     seen.lock()
@@ -118,7 +154,23 @@ fn witness(stream: TcpStream, prism: &str, seen: &Mutex<Vec<Seen>>) -> Result<()
     answer?.write(reader.get_mut())
 }
 
-/// What an answer has against its request.
+/// What an answer of the test kit's mock has against its request.
+fn violations(answer: &Letter) -> Vec<String> {
+    if (200..300).contains(&answer.status()) {
+        return Vec::new();
+    }
+    let problem = answer.json().unwrap_or_default();
+    let named = problem["violations"].as_array().into_iter().flatten();
+    let named: Vec<String> = named
+        .filter_map(|one| one.as_str().map(str::to_owned))
+        .collect();
+    if named.is_empty() {
+        return vec![answer.first.clone()];
+    }
+    named
+}
+
+/// What an answer of prism has against its request.
 fn against(answer: &Letter) -> Vec<String> {
     #[derive(Deserialize)]
     struct Violation {
@@ -182,5 +234,20 @@ mod tests {
         assert_eq!(said("", own), ["NO_PATH_MATCHED_ERROR: The route"]);
         assert!(said("", r#"{"type":"validation_error"}"#).is_empty());
         assert!(said("", "plain").is_empty());
+    }
+
+    #[test]
+    fn what_our_own_mock_has_against_a_request_is_told_whole() {
+        let said = |first: &str, body: &str| {
+            let text = format!("HTTP/1.1 {first}\r\n\r\n{body}");
+            violations(&Letter::read(&mut text.as_bytes()).unwrap().unwrap())
+        };
+        assert!(said("201 Created", "{}").is_empty());
+        let refused = r#"{"violations": ["query.a: no", "body: no"]}"#;
+        assert_eq!(
+            said("400 Bad Request", refused),
+            ["query.a: no", "body: no"]
+        );
+        assert_eq!(said("500 Oh", ""), ["HTTP/1.1 500 Oh"]);
     }
 }

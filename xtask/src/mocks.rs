@@ -1,16 +1,17 @@
-//! Requests of our own making, judged by somebody else: prism serves a real API description and validates
-//! every request against it, while the running program is asked to call each tool with the tool's own
-//! generated example.
+//! Requests of our own making, judged by others: a mock serves a real API description and validates every
+//! request against it, while the running program is asked to call each tool with the tool's own generated
+//! example.
 //!
-//! The program knows the description, a key and an address; prism knows the same file and nothing of our
-//! request builder. What it refuses must stand in `testkit/peers/prism/refused.toml` with its reason.
+//! The program knows the description, a key and an address; the mock knows the same file and nothing of our
+//! request builder. There are two: prism, and the test kit's own for what prism cannot read and for a second
+//! opinion. What either refuses must stand in `testkit/refused.toml` with its reason.
 
 mod conversation;
 mod known;
-mod mock;
+mod report;
+mod witness;
 
 use std::path::{Path, PathBuf};
-use std::time::Instant;
 
 use anyhow::{Context, Result, bail, ensure};
 use serde_json::{Value, json};
@@ -22,95 +23,126 @@ use crate::served::{self, Build, Served};
 use crate::{process, ui, workspace};
 
 use known::{Known, Refusal};
-use mock::Mock;
+pub(crate) use report::Report;
+use report::Row;
+use witness::Witness;
 
-/// The descriptions that are looked at every time.
+/// The descriptions that prism judges every time.
 const FEW: [&str; 3] = ["paystack.yaml", "box.json", "ngrok-api.yaml"];
 /// The one that the conversation is about.
 const PAYMENTS: &str = "paystack";
-/// Forms with nested brackets are beyond prism.
+/// Those that prism cannot judge, for it reads no form with nested brackets. Ours judges them every time.
 const BEYOND_PRISM: [&str; 4] = [
+    "slack-web-api.json",
     "stripe.yaml",
     "twilio-messaging-v1.json",
     "twilio-verify-v2.json",
-    "slack-web-api.json",
 ];
 /// Tools that are listed at once; no description of the set has more.
 const TOOLS_MAX: usize = 1_000;
 /// The secret that requests carry.
 const SECRET: &str = "sk_test_0123456789abcdef";
 
-/// `cargo xtask prism`
+/// Who judges.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Judge {
+    /// `@stoplight/prism-cli`.
+    Prism,
+    /// The mock of the test kit.
+    Testkit,
+}
+
+impl Judge {
+    fn as_str(self) -> &'static str {
+        match self {
+            Self::Prism => "prism",
+            Self::Testkit => "testkit",
+        }
+    }
+}
+
+/// `cargo xtask mocks`
 pub(crate) fn run(args: &mut Args) -> Result<()> {
     let build = Build::named(args);
     let all = args.flag("--all");
     let only = args.options("--only")?;
+    let as_it_is = args.flag("--built");
     args.finish()?;
-    ui::line(&check(build, all, &only)?);
+    if !as_it_is {
+        build.make()?;
+    }
+    ui::line(&check(build, all, &only)?.summary());
     Ok(())
 }
 
-/// Lets prism judge the tools of some descriptions; gives the rates.
-pub(crate) fn check(build: Build, all: bool, only: &[String]) -> Result<String> {
+/// Lets the mocks judge the tools of some descriptions, by the programs of a build that is there.
+pub(crate) fn check(build: Build, all: bool, only: &[String]) -> Result<Report> {
+    let mut report = Report::default();
     let Some(shared) = workspace::shared() else {
-        return Ok("no shared data beside the workspace: prism is not asked here".to_owned());
+        return Ok(report.told("no shared data beside the workspace: no mock is asked here"));
     };
-    if !peers::has_npm() {
-        return Ok("no npm on this machine: prism is not asked here".to_owned());
-    }
-    let peers = Peers::install("prism")?;
-    build.make()?;
-    let begun = Instant::now();
+    let peers = if peers::has_npm() {
+        Some(Peers::install("prism")?)
+    } else {
+        report = report.told("no npm on this machine: prism is not asked here");
+        None
+    };
     let known = Known::read()?;
-    let (mut rates, mut wrong) = (Vec::new(), Vec::new());
-    for path in descriptions(&shared.join("data/openapi"), all)? {
+    let mut wrong = Vec::new();
+    for (path, judge) in cases(&shared.join("data/openapi"), all)? {
         let name = usual_name(&path);
-        if !only.is_empty() && !only.contains(&name) {
+        let wanted = only.is_empty() || only.contains(&name);
+        if !wanted || (judge == Judge::Prism && peers.is_none()) {
             continue;
         }
-        let judged = Judged::new(build, &peers, &path, &name)?;
-        let (rate, refusals) = judged.sweep()?;
-        ui::line(&rate);
-        for line in known.told(&name) {
+        let judged = Judged::new(build, peers.as_ref(), judge, &path, &name)?;
+        let (row, refusals) = judged.sweep()?;
+        ui::line(&row.to_string());
+        for line in known.told(judge, &name) {
             ui::line(&line);
         }
-        wrong.extend(known.disagreements(&name, &refusals));
-        rates.push(rate);
-        if name == PAYMENTS {
+        wrong.extend(known.disagreements(judge, &name, &refusals));
+        report.rows.push(row);
+        if name == PAYMENTS && judge == Judge::Prism {
             match conversation::hold(&judged) {
-                Ok(told) => ui::line(&told),
+                Ok(told) => report = report.told(&told),
                 Err(error) => wrong.push(format!("{error:#}")),
             }
         }
     }
     if !wrong.is_empty() {
         bail!(
-            "what prism says is not explained:\n  {}",
+            "what the mocks say is not explained:\n  {}",
             wrong.join("\n  ")
         );
     }
-    let seconds = begun.elapsed().as_secs();
-    Ok(format!(
-        "{}; a charge by conversation; {seconds} s",
-        rates.join(", ")
-    ))
+    Ok(report)
 }
 
-fn descriptions(folder: &Path, all: bool) -> Result<Vec<PathBuf>> {
+/// The descriptions, and who judges each: all of them by whom can, or those of every time.
+fn cases(folder: &Path, all: bool) -> Result<Vec<(PathBuf, Judge)>> {
+    let few = FEW.iter().map(|name| (folder.join(name), Judge::Prism));
+    let beyond = BEYOND_PRISM.iter();
+    let beyond = beyond.map(|name| (folder.join(name), Judge::Testkit));
     if !all {
-        return Ok(FEW.iter().map(|name| folder.join(name)).collect());
+        return Ok(few.chain(beyond).collect());
     }
-    let mut found = Vec::new();
+    let mut cases = Vec::new();
     for entry in std::fs::read_dir(folder)? {
         let path = entry?.path();
         let name = path.file_name().and_then(|n| n.to_str()).unwrap_or("");
         let described = [".yaml", ".json"].iter().any(|end| name.ends_with(end));
-        if described && name != "MANIFEST.json" && !BEYOND_PRISM.contains(&name) {
-            found.push(path);
+        if !described || name == "MANIFEST.json" {
+            continue;
         }
+        if !BEYOND_PRISM.contains(&name) {
+            cases.push((path.clone(), Judge::Prism));
+        }
+        cases.push((path, Judge::Testkit));
     }
-    found.sort();
-    Ok(found)
+    cases.sort_by(|one, other| (one.1.as_str(), &one.0).cmp(&(other.1.as_str(), &other.0)));
+    Ok(cases)
 }
 
 /// What the adapter of a description is called.
@@ -120,27 +152,46 @@ fn usual_name(path: &Path) -> String {
     stem.trim_end_matches("-api").to_owned()
 }
 
-/// The running program, and prism behind it with one description.
+/// The running program, and a mock behind it with one description.
 struct Judged {
     build: Build,
+    judge: Judge,
     name: String,
     home: PathBuf,
     served: Served,
-    mock: Mock,
+    mock: Witness,
     /// The key of an agent that may run everything.
     bearer: String,
 }
 
 impl Judged {
-    fn new(build: Build, peers: &Peers, description: &Path, name: &str) -> Result<Self> {
-        let mock = Mock::start(peers, description).with_context(|| name.to_owned())?;
-        let of = format!("prism-{name}");
+    fn new(
+        build: Build,
+        peers: Option<&Peers>,
+        judge: Judge,
+        description: &Path,
+        name: &str,
+    ) -> Result<Self> {
+        let mock = match (judge, peers) {
+            (Judge::Prism, Some(peers)) => Witness::of_prism(peers, description),
+            _ => Witness::of_testkit(build, description),
+        };
+        let mock = mock.with_context(|| name.to_owned())?;
+        let of = format!("{}-{name}", judge.as_str());
         let home = served::place(&of);
-        let config = configuration(name, description, &mock.address, &home.join("secret"));
+        let mut auth = json!({ "file": home.join("secret") });
+        match judge {
+            // It takes a token wherever it asks for one.
+            Judge::Prism => auth["type"] = "bearer".into(),
+            // Which scheme is used is left to the description, and judged.
+            Judge::Testkit => auth["username"] = "ada".into(),
+        }
+        let config = configuration(name, description, &mock.address, &auth);
         let served = Served::start(build, &of, &config)?;
         std::fs::write(home.join("secret"), SECRET)?;
         let mut judged = Self {
             build,
+            judge,
             name: name.to_owned(),
             home,
             served,
@@ -172,7 +223,7 @@ impl Judged {
     }
 
     /// Calls every tool with its example; gives the rate and what was refused.
-    fn sweep(&self) -> Result<(String, Vec<Refusal>)> {
+    fn sweep(&self) -> Result<(Row, Vec<Refusal>)> {
         let listed = format!("/api/v1/servers/{}/tools?limit={TOOLS_MAX}", self.name);
         let listed = self.ask("GET", &listed, &Value::Null)?.json()?;
         let tools = listed["tools"].as_array().context("it lists its tools")?;
@@ -186,12 +237,17 @@ impl Judged {
             let tool = tool["tool"].as_str().unwrap_or_default();
             refusals.extend(self.judge(tool)?);
         }
-        let (all, refused) = (tools.len(), refusals.len());
-        let rate = format!("{}: {} of {all} accepted", self.name, all - refused);
-        Ok((rate, refusals))
+        let row = Row {
+            name: self.name.clone(),
+            judge: self.judge.as_str(),
+            operations: self.mock.operations,
+            called: tools.len(),
+            refused: refusals.len(),
+        };
+        Ok((row, refusals))
     }
 
-    /// Calls a tool with its example and looks what prism has against the request.
+    /// Calls a tool with its example and looks what the mock has against the request.
     fn judge(&self, tool: &str) -> Result<Option<Refusal>> {
         let id = format!("{}:{tool}", self.name);
         let details = format!("/api/v1/tools/{id}");
@@ -227,8 +283,8 @@ impl Judged {
     }
 }
 
-/// The program in front of prism, as strict as it can be.
-fn configuration(name: &str, description: &Path, address: &str, secret: &Path) -> String {
+/// The program in front of a mock, as strict as it can be.
+fn configuration(name: &str, description: &Path, address: &str, auth: &Value) -> String {
     let plenty = json!({ "requests": 10_000, "perSeconds": 1 });
     json!({
         "profile": "gateway",
@@ -243,7 +299,7 @@ fn configuration(name: &str, description: &Path, address: &str, secret: &Path) -
             "spec": description,
             "baseUrl": format!("http://{address}"),
             "allowPrivateAddresses": true,
-            "auth": { "type": "bearer", "file": secret },
+            "auth": auth,
             "countries": if name == PAYMENTS { vec!["NG", "GH", "ZA", "KE"] } else { Vec::new() },
         } },
     })
@@ -263,5 +319,17 @@ mod tests {
         ] {
             assert_eq!(usual_name(Path::new(path)), name);
         }
+    }
+
+    #[test]
+    fn every_time_each_mock_judges_what_it_can() {
+        let cases = cases(Path::new("x"), false).unwrap();
+        let of = |judge| {
+            cases
+                .iter()
+                .filter(move |(_, other)| *other == judge)
+                .count()
+        };
+        assert_eq!((of(Judge::Prism), of(Judge::Testkit)), (3, 4));
     }
 }

@@ -5,17 +5,20 @@ use std::collections::BTreeSet;
 use anyhow::{Context, Result};
 use serde::Deserialize;
 
-use crate::peers::pins;
+use super::Judge;
+use crate::workspace;
 
-/// A reason for which prism refuses requests that are right.
+/// A reason for which a mock refuses requests.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 struct Reason {
+    /// The mock.
+    by: Judge,
     /// The description.
     file: String,
     /// The tools whose requests are refused for it.
     tools: BTreeSet<String>,
-    /// What prism says, or a part of it that tells this reason from others.
+    /// What the mock says, or a part of it that tells this reason from others.
     says: String,
     /// Why that is no fault of the request.
     why: String,
@@ -40,32 +43,33 @@ pub(super) struct Refusal {
 impl Known {
     /// Reads the committed table.
     pub(super) fn read() -> Result<Self> {
-        let path = pins("prism").join("refused.toml");
+        let path = workspace::root().join("testkit/refused.toml");
         let text = std::fs::read_to_string(&path).context("the table of known refusals is gone")?;
         toml::from_str(&text).context("the table of known refusals cannot be read")
     }
 
     /// What the table and the refusals of a description do not agree about, one line each.
-    pub(super) fn disagreements(&self, file: &str, refusals: &[Refusal]) -> Vec<String> {
+    pub(super) fn disagreements(&self, by: Judge, file: &str, refusals: &[Refusal]) -> Vec<String> {
         let mut lines = Vec::new();
         for refusal in refusals {
             let unexplained: Vec<&str> = refusal
                 .against
                 .iter()
-                .filter(|said| self.reason_for(file, &refusal.tool, said).is_none())
+                .filter(|said| !self.is_explained(by, file, &refusal.tool, said))
                 .map(String::as_str)
                 .collect();
             if !unexplained.is_empty() {
                 lines.push(format!(
-                    "{}:{} ({}) is refused: {}",
+                    "{}:{} ({}) is refused by {}: {}",
                     file,
                     refusal.tool,
                     refusal.asked,
+                    by.as_str(),
                     unexplained.join("; ")
                 ));
             }
         }
-        for reason in self.reason.iter().filter(|reason| reason.file == file) {
+        for reason in self.of(by, file) {
             let used = |tool: &&String| {
                 let of_tool = refusals.iter().filter(|refusal| refusal.tool == **tool);
                 let mut said = of_tool.flat_map(|refusal| &refusal.against);
@@ -81,18 +85,21 @@ impl Known {
         lines
     }
 
-    fn reason_for(&self, file: &str, tool: &str, said: &str) -> Option<&str> {
+    fn of<'a>(&'a self, by: Judge, file: &'a str) -> impl Iterator<Item = &'a Reason> {
+        let all = self.reason.iter();
+        all.filter(move |reason| reason.by == by && reason.file == file)
+    }
+
+    fn is_explained(&self, by: Judge, file: &str, tool: &str, said: &str) -> bool {
         let mut of_tool = self
-            .reason
-            .iter()
-            .filter(|reason| reason.file == file && reason.tools.contains(tool));
-        let found = of_tool.find(|reason| said.contains(&reason.says))?;
-        Some(&found.why)
+            .of(by, file)
+            .filter(|reason| reason.tools.contains(tool));
+        of_tool.any(|reason| said.contains(&reason.says))
     }
 
     /// Why requests of a description are refused, and how many tools each reason concerns.
-    pub(super) fn told(&self, file: &str) -> Vec<String> {
-        let of_file = self.reason.iter().filter(|reason| reason.file == file);
+    pub(super) fn told(&self, by: Judge, file: &str) -> Vec<String> {
+        let of_file = self.of(by, file);
         let told = of_file.map(|reason| {
             let count = reason.tools.len();
             format!("  {count} with `{}`: {}", reason.says, reason.why)
@@ -107,7 +114,7 @@ mod tests {
 
     fn known() -> Known {
         toml::from_str(
-            "[[reason]]\nfile = 'box'\ntools = ['put-avatar', 'upload']\nsays = 'boundary'\nwhy = 'it reads no multipart'\n",
+            "[[reason]]\nby = 'prism'\nfile = 'box'\ntools = ['put-avatar', 'upload']\nsays = 'boundary'\nwhy = 'it reads no multipart'\n",
         )
         .unwrap()
     }
@@ -126,21 +133,30 @@ mod tests {
             refusal("put-avatar", &["no boundary"]),
             refusal("upload", &["no boundary"]),
         ];
-        assert!(known().disagreements("box", &explained).is_empty());
+        assert!(
+            known()
+                .disagreements(Judge::Prism, "box", &explained)
+                .is_empty()
+        );
         let mut more = explained.to_vec();
         more.push(refusal("list", &["no boundary"]));
         more[0].against.push("must be integer".to_owned());
-        let lines = known().disagreements("box", &more);
+        let lines = known().disagreements(Judge::Prism, "box", &more);
         assert_eq!(lines.len(), 2, "{lines:?}");
-        assert!(lines[0].ends_with("refused: must be integer"), "{lines:?}");
+        assert!(
+            lines[0].ends_with("refused by prism: must be integer"),
+            "{lines:?}"
+        );
     }
 
     #[test]
     fn a_reason_that_does_not_hold_any_more_is_found() {
-        let lines = known().disagreements("box", &[refusal("upload", &["no boundary"])]);
+        let lines =
+            known().disagreements(Judge::Prism, "box", &[refusal("upload", &["no boundary"])]);
         assert_eq!(lines.len(), 1);
         assert!(lines[0].starts_with("box:put-avatar is not refused"));
-        assert!(known().disagreements("ngrok", &[]).is_empty());
+        assert!(known().disagreements(Judge::Prism, "ngrok", &[]).is_empty());
+        assert!(known().disagreements(Judge::Testkit, "box", &[]).is_empty());
     }
 
     #[test]
