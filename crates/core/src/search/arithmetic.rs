@@ -22,21 +22,35 @@ pub(crate) fn ln(x: f64) -> f64 {
 
 /// `e` to the power `x`, for |x| up to 700.
 pub(crate) fn exp(x: f64) -> f64 {
-    let x = x.clamp(-700.0, 700.0);
-    let scaled = x * std::f64::consts::LOG2_E;
-    let whole = (scaled + if scaled < 0.0 { -0.5 } else { 0.5 }).trunc();
-    let rest = (scaled - whole) * std::f64::consts::LN_2;
-    let mut sum = 1.0;
-    for n in (1..=14).rev() {
-        sum = 1.0 + sum * rest / f64::from(n);
+    exp_each([x])[0]
+}
+
+/// [`exp`] of several numbers at once, which takes hardly longer than of one.
+#[inline]
+pub(crate) fn exp_each<const N: usize>(x: [f64; N]) -> [f64; N] {
+    let x = x.map(|x| x.clamp(-700.0, 700.0));
+    let scaled = x.map(|x| x * std::f64::consts::LOG2_E);
+    let whole = scaled.map(|scaled| (scaled + if scaled < 0.0 { -0.5 } else { 0.5 }).trunc());
+    let mut rest = [0.0; N];
+    for at in 0..N {
+        rest[at] = (scaled[at] - whole[at]) * std::f64::consts::LN_2;
     }
-    #[expect(
-        clippy::cast_possible_truncation,
-        clippy::cast_sign_loss,
-        reason = "whole is between -1011 and 1011"
-    )]
-    let power = f64::from_bits(((whole as i64 + 1023) as u64) << 52);
-    sum * power
+    let mut sum = [1.0; N];
+    for n in (1..=14).rev() {
+        for at in 0..N {
+            sum[at] = 1.0 + sum[at] * rest[at] / f64::from(n);
+        }
+    }
+    for at in 0..N {
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            reason = "whole is between -1011 and 1011"
+        )]
+        let power = f64::from_bits(((whole[at] as i64 + 1023) as u64) << 52);
+        sum[at] *= power;
+    }
+    sum
 }
 
 /// The logistic function.

@@ -75,17 +75,10 @@ fn words(index: &Index, query: &Query, number: u32) -> Vec<String> {
     };
     let mut out = Vec::new();
     for term in &query.terms {
-        let held = |id: u64| {
-            let at = entry
-                .held
-                .binary_search_by_key(&short(id), |h| h.word)
-                .ok()?;
-            Some(entry.held[at])
-        };
         let best = term
             .variants
             .iter()
-            .find_map(|(id, _)| Some((*id, held(*id)?)));
+            .find_map(|(id, _)| Some((*id, entry.held.get(short(*id))?)));
         let Some((id, held)) = best else {
             continue;
         };

@@ -175,7 +175,7 @@ impl Index {
             let mut found = retrieve::retrieve(self, &query, &scope);
             let exact = self.exact(&query, &scope, &mut found);
             let lifted = self.lifted(filter, &scope, &mut found);
-            let (mut ranked, signals) = self.judge(&query, &found, slot, &exact, &lifted);
+            let (mut ranked, signals) = self.judge(&query, &mut found, slot, &exact, &lifted);
             let scores: Vec<f32> = ranked.iter().map(|r| r.score).collect();
             let confidence = match ranked.first() {
                 Some(first) => Model::shared().confidence(&scores, &signals[first.place]),
@@ -198,7 +198,7 @@ impl Index {
     fn judge(
         &self,
         query: &Query,
-        found: &retrieve::Found,
+        found: &mut retrieve::Found,
         slot: Option<u32>,
         exact: &[u32],
         lifted: &[(u32, f32)],

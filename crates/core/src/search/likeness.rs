@@ -7,6 +7,7 @@ use std::cell::RefCell;
 
 use super::index::Index;
 use super::meaning::{Packed, product};
+use super::part::Part;
 use super::retrieve::by_name;
 use super::signs::{self, Signs, differing, signs};
 use crate::limits::{SEARCH_MEANING_CANDIDATES, SEARCH_MEANING_COMPARED};
@@ -14,13 +15,9 @@ use crate::limits::{SEARCH_MEANING_CANDIDATES, SEARCH_MEANING_COMPARED};
 /// Least likeness at which a tool is looked at without a word in common.
 const LIKENESS_MIN: f32 = 0.3;
 
-/// How alike a wish and a tool are, -1 to 1.
-pub(crate) fn likeness(index: &Index, number: u32, about: &Packed) -> f32 {
-    let (slot, tool) = index.locate(number);
-    let Some(part) = index.part(slot) else {
-        return 0.0;
-    };
-    let tool = tool as usize;
+/// How alike a wish and a tool of a part are, -1 to 1.
+#[inline]
+pub(crate) fn likeness(part: &Part, tool: usize, about: &Packed) -> f32 {
     scaled(
         product(&about.steps, &part.vectors[tool]),
         about.scale * part.scales[tool],
@@ -64,7 +61,11 @@ pub(crate) fn alike(index: &Index, about: &Packed, only: Option<u32>) -> Vec<u32
             Some(slot) => near_in_part(index, slot, &wish, near),
         }
         for number in &*near {
-            let likeness = likeness(index, *number, about);
+            let (slot, tool) = index.locate(*number);
+            let Some(part) = index.part(slot) else {
+                continue;
+            };
+            let likeness = likeness(part, tool as usize, about);
             if likeness >= LIKENESS_MIN {
                 found.push((likeness, *number));
             }

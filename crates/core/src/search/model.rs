@@ -5,7 +5,7 @@
 
 use std::sync::OnceLock;
 
-use super::arithmetic::{exp, ln, sigmoid};
+use super::arithmetic::{exp, exp_each, ln, sigmoid};
 use super::signals::{SIGNAL_NAMES, SIGNALS, Signals};
 
 static TABLE: &str = include_str!("../../assets/ranking.tsv");
@@ -84,10 +84,15 @@ impl Model {
         let best = f64::from(best);
         let behind = |score: &f32| f64::from(*score) - best;
         let margin = scores.get(1).map_or(8.0, |second| -behind(second));
-        let mass: f64 = scores
-            .iter()
-            .map(|score| exp(behind(score).max(-30.0)))
-            .sum();
+        let mut mass = 0.0;
+        let (eights, rest) = scores.as_chunks::<8>();
+        for eight in eights {
+            let likely = exp_each(eight.map(|score| behind(&score).max(-30.0)));
+            mass = likely.iter().fold(mass, |mass, likely| mass + likely);
+        }
+        for score in rest {
+            mass += exp(behind(score).max(-30.0));
+        }
         let share = 1.0 / mass;
         let close = scores
             .iter()

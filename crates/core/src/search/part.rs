@@ -1,10 +1,13 @@
 //! The index of one server: its tools, their words, and where each word stands.
 
+mod held;
 mod written;
 
 use std::sync::Arc;
 
 use serde_json::Value;
+
+pub(crate) use held::{Held, HeldWords};
 
 use super::field::{FIELDS, Field, Weights};
 use super::lexicon::Lexicon;
@@ -38,17 +41,6 @@ pub(crate) struct Posting {
     pub(crate) fields: u16,
 }
 
-/// One word of one tool, seen from the tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Held {
-    /// The word, shortened.
-    pub(crate) word: u32,
-    /// As in [`Posting`].
-    pub(crate) impact: u16,
-    /// As in [`Posting`].
-    pub(crate) fields: u16,
-}
-
 /// A word's short number, for comparisons within one tool.
 #[expect(
     clippy::cast_possible_truncation,
@@ -76,8 +68,8 @@ pub(crate) struct Entry {
     pub(crate) name: Box<[u32]>,
     /// Words of title and description, in order, the first of them.
     pub(crate) text: Box<[u32]>,
-    /// Every word once, by number.
-    pub(crate) held: Box<[Held]>,
+    /// Every word once.
+    pub(crate) held: HeldWords,
     /// Length of the name in letters.
     pub(crate) letters: u32,
     /// Kinds of values its parameters take, see [`super::values`].
@@ -332,7 +324,6 @@ impl<'w> Collector<'w> {
                 fields,
             });
         }
-        held.sort_unstable_by_key(|h| h.word);
         let packed = Meaning::shared().tool(&tally.about);
         self.vectors.push(narrow(&packed.steps));
         self.scales.push(packed.scale);
@@ -346,7 +337,7 @@ impl<'w> Collector<'w> {
                 .unwrap_or(0),
             name: name.into(),
             text: text.into(),
-            held: held.into(),
+            held: HeldWords::of(held),
             letters: u32::try_from(tool.id.tool().chars().count()).unwrap_or(u32::MAX),
             takes,
         });

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::lexicon::Lexicon;
 use super::meaning::{Meaning, Packed};
-use super::part::{key_id, short};
+use super::part::key_id;
 use super::values::{self, Span};
 use super::wishes;
 use super::words::{Heard, Reader, Word, WordId, key};
@@ -144,84 +144,6 @@ impl Query {
             word: Arc::clone(word),
         });
         u32::try_from(self.terms.len() - 1).unwrap_or(u32::MAX)
-    }
-
-    /// The term that a word of a tool speaks for, and how well: the best factor wins.
-    pub(crate) fn lookup(&self) -> Lookup {
-        Lookup::new(self)
-    }
-}
-
-/// From short word numbers to the terms they speak for, for the second look at a tool.
-pub(crate) struct Lookup {
-    mask: usize,
-    /// Which words may be there at all, by their low bits.
-    present: [bool; PRESENT],
-    /// Word and its range in `spoken`; an empty range is a vacant slot.
-    slots: Vec<(u32, u16, u16)>,
-    /// Terms and factors, by word.
-    spoken: Vec<(u16, f32)>,
-}
-
-const PRESENT: usize = 2048;
-
-impl Lookup {
-    fn new(query: &Query) -> Self {
-        let mut all: Vec<(u32, u16, f32)> = Vec::new();
-        for (number, term) in (0_u16..).zip(&query.terms) {
-            all.extend(
-                term.variants
-                    .iter()
-                    .map(|(id, factor)| (short(*id), number, *factor)),
-            );
-        }
-        all.sort_by(|a, b| (a.0, a.1).cmp(&(b.0, b.1)).then(b.2.total_cmp(&a.2)));
-        all.dedup_by_key(|entry| (entry.0, entry.1));
-        let size = (all.len() * 2 + 1).next_power_of_two();
-        let mut lookup = Self {
-            mask: size - 1,
-            present: [false; PRESENT],
-            slots: vec![(0, 0, 0); size],
-            spoken: all
-                .iter()
-                .map(|(_, term, factor)| (*term, *factor))
-                .collect(),
-        };
-        let mut from = 0_u16;
-        for group in all.chunk_by(|a, b| a.0 == b.0) {
-            let to = from + u16::try_from(group.len()).unwrap_or(0);
-            lookup.insert(group[0].0, from, to);
-            from = to;
-        }
-        lookup
-    }
-
-    fn insert(&mut self, word: u32, from: u16, to: u16) {
-        self.present[word as usize % PRESENT] = true;
-        let mut at = (word >> 11) as usize & self.mask;
-        while self.slots[at].1 != self.slots[at].2 {
-            at = (at + 1) & self.mask;
-        }
-        self.slots[at] = (word, from, to);
-    }
-
-    /// Terms that `word` speaks for, and how well; each term once.
-    #[inline]
-    pub(crate) fn get(&self, word: u32) -> &[(u16, f32)] {
-        if !self.present[word as usize % PRESENT] {
-            return &[];
-        }
-        let mut at = (word >> 11) as usize & self.mask;
-        loop {
-            let (have, from, to) = self.slots[at];
-            if from == to {
-                return &[];
-            }
-            if have == word {
-                return &self.spoken[usize::from(from)..usize::from(to)];
-            }
-            at = (at + 1) & self.mask;
-        }
     }
 }
 

@@ -11,6 +11,7 @@ use super::arithmetic::ln;
 use super::field::IMPACT_ONE;
 use super::index::Index;
 use super::likeness::alike;
+use super::lookup::Spoken;
 use super::part::short;
 use super::query::Query;
 use super::scoreboard::Scoreboard;
@@ -47,6 +48,8 @@ pub(crate) struct Weighed {
     pub(crate) terms: Vec<u32>,
     /// Per term, whether any tool in the scope holds it or a stand-in.
     pub(crate) known: Vec<bool>,
+    /// The words that stand in the scope and speak for terms.
+    pub(crate) spoken: Vec<Spoken>,
 }
 
 /// What the first look found.
@@ -138,7 +141,7 @@ fn groups<'i>(
     let mut groups = Vec::with_capacity(query.terms.len());
     let mut words: Listing<'i> = Vec::with_capacity(query.terms.len() * 8);
     let mut weighed = Weighed::default();
-    for term in &query.terms {
+    for (number, term) in (0_u16..).zip(&query.terms) {
         let from = words.len();
         let mut held = 0.0_f32;
         let mut tools = 0;
@@ -158,6 +161,11 @@ fn groups<'i>(
             held += share;
             tools += here;
             words.push((listed, fixed(*factor)));
+            weighed.spoken.push(Spoken {
+                word: short(*id),
+                term: number,
+                factor: *factor,
+            });
         }
         let rarity = rarity(held.max(0.5), all);
         let weight = fixed(rarity * term.weight).max(WEIGHT_MIN);
@@ -223,9 +231,11 @@ pub(crate) fn retrieve(index: &Index, query: &Query, scope: &Scope<'_>) -> Found
     } else {
         scope.wanted.max(SEARCH_COMPLETED_TOOLS)
     };
-    // Whoever decides what may be seen is asked only when the scoreboard is given back.
-    let mut shortlist = Shortlist::new(scope.allow.map_or(room, |_| usize::MAX));
-    let mut akin: Vec<Candidate> = BOARD.with_borrow_mut(|board| {
+    let Met {
+        mut candidates,
+        mut akin,
+        mut total,
+    } = BOARD.with_borrow_mut(|board| {
         board.prepare(index.len());
         for (number, group) in now {
             for (listed, factor) in &words[group.words.clone()] {
@@ -233,19 +243,10 @@ pub(crate) fn retrieve(index: &Index, query: &Query, scope: &Scope<'_>) -> Found
                 accumulate(index, board, listed, scope.slot, number, strength);
             }
         }
-        let scored = |number: &u32| Candidate {
-            number: *number,
-            score: board.sum(*number),
-        };
-        let akin = akin.iter().map(scored).collect();
-        board.drain(|number, score| shortlist.offer(Candidate { number, score }));
-        akin
+        let met = Met::read(board, &akin, scope, room, later.is_empty());
+        board.clear();
+        met
     });
-    let Shortlist {
-        kept: mut candidates,
-        offered: mut total,
-        ..
-    } = shortlist;
     if let Some(allow) = scope.allow {
         let allowed = |c: &Candidate| index.entry(c.number).is_some_and(|e| allow(&e.id));
         candidates.retain(allowed);
@@ -334,9 +335,8 @@ fn common_words(index: &Index, number: u32, groups: &[Common<'_, '_>]) -> u32 {
     for (weight, words) in groups {
         let mut strongest = 0;
         for (listed, factor) in *words {
-            let wanted = short(listed.id);
-            if let Ok(at) = entry.held.binary_search_by_key(&wanted, |h| h.word) {
-                strongest = strongest.max(worth(*weight, *factor, entry.held[at].impact));
+            if let Some(held) = entry.held.get(short(listed.id)) {
+                strongest = strongest.max(worth(*weight, *factor, held.impact));
             }
         }
         sum += strongest;
@@ -344,49 +344,73 @@ fn common_words(index: &Index, number: u32, groups: &[Common<'_, '_>]) -> u32 {
     sum
 }
 
-/// The best of many, as they come: what as many as there is room for surpass is dropped on the way.
-struct Shortlist {
-    kept: Vec<Candidate>,
-    offered: usize,
-    room: usize,
-    /// Least score that may still come among the best.
-    border: u32,
-    /// How many are kept before the worst are dropped.
-    full: usize,
+/// What stood on the scoreboard.
+struct Met {
+    candidates: Vec<Candidate>,
+    /// Those that are alike in meaning, with what their words weigh.
+    akin: Vec<Candidate>,
+    total: usize,
 }
 
-impl Shortlist {
-    fn new(room: usize) -> Self {
+impl Met {
+    fn read(
+        board: &Scoreboard,
+        akin: &[u32],
+        scope: &Scope<'_>,
+        room: usize,
+        complete: bool,
+    ) -> Self {
+        let scored = |number: &u32| Candidate {
+            number: *number,
+            score: board.sum(*number),
+        };
+        // Whoever decides what may be seen is asked only when the scoreboard is given back.
+        let candidates = if scope.allow.is_some() {
+            shortlist(board, usize::MAX, 0)
+        } else if complete {
+            close_behind(board, room, scope.wanted)
+        } else {
+            shortlist(board, room, 0)
+        };
         Self {
-            kept: Vec::new(),
-            offered: 0,
-            room,
-            border: 0,
-            full: room.saturating_mul(3),
+            candidates,
+            akin: akin.iter().map(scored).collect(),
+            total: board.len(),
         }
     }
+}
 
-    #[inline]
-    fn offer(&mut self, candidate: Candidate) {
-        self.offered += 1;
-        if candidate.score >= self.border {
-            self.kept.push(candidate);
-            if self.kept.len() >= self.full {
-                self.drop_worst();
-            }
+/// The tools that get a second look for their words: those not far behind the best, or where they are
+/// fewer than `wanted`, the best there are. In no order; beyond the `room` best, only some are left out.
+fn close_behind(board: &Scoreboard, room: usize, wanted: usize) -> Vec<Candidate> {
+    let best = board.iter().map(|(_, score)| score).max().unwrap_or(0);
+    let close = shortlist(board, room, best / SECOND_LOOK_SHARE);
+    if close.len() < wanted {
+        return shortlist(board, room, 0);
+    }
+    close
+}
+
+/// The best of the scoreboard that have at least `border`, in no order: what `room` others surpass is
+/// dropped on the way, perhaps not all of it.
+fn shortlist(board: &Scoreboard, room: usize, border: u32) -> Vec<Candidate> {
+    let mut border = border;
+    let mut kept: Vec<Candidate> = Vec::with_capacity(SEARCH_CANDIDATES * 3);
+    let mut full = room.saturating_mul(3);
+    for (number, score) in board.iter() {
+        if score < border {
+            continue;
+        }
+        kept.push(Candidate { number, score });
+        if kept.len() >= full {
+            // What ties at the border stays.
+            kept.select_nth_unstable_by_key(room - 1, |c| Reverse(c.score));
+            border = kept[room - 1].score;
+            kept.retain(|c| c.score >= border);
+            full = kept.len() + 2 * room;
         }
     }
-
-    /// Drops what is worse than as many as there is room for; ties at the border stay.
-    fn drop_worst(&mut self) {
-        let (_, last, _) = self
-            .kept
-            .select_nth_unstable_by_key(self.room - 1, |c| Reverse(c.score));
-        let border = last.score;
-        self.kept.retain(|c| c.score >= border);
-        self.border = border;
-        self.full = self.kept.len() + 2 * self.room;
-    }
+    kept
 }
 
 /// Keeps the `wanted` best, in no order.

@@ -17,7 +17,10 @@ const GROUP_SHIFT: u32 = 24;
 #[derive(Debug, Default)]
 pub(crate) struct Scoreboard {
     lines: Vec<Line>,
+    /// The tools that have anything, the first `count` of these; as long as there are lines, and one
+    /// place more, because a number is written down before it is known to be new.
     touched: Vec<u32>,
+    count: usize,
 }
 
 impl Scoreboard {
@@ -25,30 +28,32 @@ impl Scoreboard {
     pub(crate) fn prepare(&mut self, tools: usize) {
         if self.lines.len() < tools {
             self.lines.resize(tools, Line::default());
+            self.touched.resize(tools + 1, 0);
         }
     }
 
     /// Adds what a word says, to the tools from `base` on. Within a group only the strongest word
     /// counts; groups come one after the other, numbered from 1.
+    ///
+    /// There is no branch in it but that of the loop: which tools hold which words is not to be foreseen.
     #[inline]
     pub(crate) fn add(&mut self, base: u32, postings: &[Posting], group: u32, strength: u32) {
         let group = group << GROUP_SHIFT;
+        let mut count = self.count;
+        let (lines, touched) = (&mut self.lines[..], &mut self.touched[..]);
         for posting in postings {
             let number = base + posting.tool;
             let worth = (strength * u32::from(posting.impact)) >> 4;
             debug_assert!(worth >> GROUP_SHIFT == 0);
-            let line = &mut self.lines[number as usize];
-            if line.last < group {
-                if line.last == 0 {
-                    self.touched.push(number);
-                }
-                line.sum += worth;
-                line.last = group + worth;
-            } else if group + worth > line.last {
-                line.sum += group + worth - line.last;
-                line.last = group + worth;
-            }
+            let line = &mut lines[number as usize];
+            touched[count] = number;
+            count += usize::from(line.last == 0);
+            let before = line.last.max(group);
+            let after = before.max(group + worth);
+            line.sum += after - before;
+            line.last = after;
         }
+        self.count = count;
     }
 
     /// What a tool has.
@@ -56,13 +61,23 @@ impl Scoreboard {
         self.lines[number as usize].sum
     }
 
-    /// Calls `take(number, sum)` for the tools that have anything, in no order; back to nothing.
-    pub(crate) fn drain(&mut self, mut take: impl FnMut(u32, u32)) {
-        for &number in &self.touched {
-            let line = std::mem::take(&mut self.lines[number as usize]);
-            take(number, line.sum);
+    /// How many tools have anything.
+    pub(crate) fn len(&self) -> usize {
+        self.count
+    }
+
+    /// The tools that have anything and what they have, in no order.
+    pub(crate) fn iter(&self) -> impl Iterator<Item = (u32, u32)> {
+        let touched = self.touched[..self.count].iter();
+        touched.map(|number| (*number, self.sum(*number)))
+    }
+
+    /// Back to nothing.
+    pub(crate) fn clear(&mut self) {
+        for number in &self.touched[..self.count] {
+            self.lines[*number as usize] = Line::default();
         }
-        self.touched.clear();
+        self.count = 0;
     }
 }
 
@@ -84,11 +99,13 @@ mod tests {
         board.add(2, &[posting(1, 16)], 1, 10);
         board.add(2, &[posting(0, 16)], 2, 5);
         assert_eq!((board.sum(2), board.sum(3), board.sum(4)), (35, 20, 0));
-        for expect in [&[(2, 35), (3, 20)][..], &[]] {
-            let mut drained = Vec::new();
-            board.drain(|number, sum| drained.push((number, sum)));
-            assert_eq!(drained, expect);
-            assert_eq!(board.sum(2), 0);
-        }
+        assert_eq!(board.iter().collect::<Vec<_>>(), [(2, 35), (3, 20)]);
+        board.clear();
+        assert_eq!((board.len(), board.sum(2), board.sum(3)), (0, 0, 0));
+        // Every line at once is still room enough.
+        let all: Vec<Posting> = (0..8).map(|tool| posting(tool, 16)).collect();
+        board.add(0, &all, 1, 10);
+        board.add(0, &all, 2, 10);
+        assert_eq!((board.len(), board.sum(7)), (8, 20));
     }
 }

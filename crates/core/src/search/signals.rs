@@ -3,7 +3,9 @@
 use super::field::Field;
 use super::index::Index;
 use super::likeness::likeness;
-use super::query::{Lookup, Query};
+use super::lookup::Lookup;
+use super::part::{Entry, Part};
+use super::query::Query;
 use super::retrieve::{Candidate, Found, WEIGHT_ONE, worth_max};
 use super::wishes::WISHES_MAX;
 
@@ -75,14 +77,44 @@ struct Shares {
     head: [f32; 2],
     /// The best share of one wish: anywhere, and in the name.
     wish: [f32; 2],
+    /// Which terms it speaks for, see [`bit`]: in the name, and in the text.
+    said: [u64; 2],
+}
+
+/// A bit for a term; some share it where there are many terms.
+fn bit(term: usize) -> u64 {
+    1 << (term % 64)
+}
+
+/// What a term of the wish counts, and for which of several wishes.
+#[derive(Clone, Copy)]
+struct Counted {
+    weight: f32,
+    wish: usize,
+}
+
+/// A candidate that was looked at.
+struct Seen<'a> {
+    part: &'a Part,
+    entry: &'a Entry,
+    /// Place in [`Judge::servers`].
+    server: usize,
+}
+
+/// What the candidates of one server have in common.
+struct Served {
+    slot: u32,
+    /// Whether the wish names it.
+    named: bool,
+    /// The share of the wish's weight that its candidates speak for together.
+    cover: f32,
 }
 
 /// Looks at candidates of one query.
 pub(crate) struct Judge<'a> {
-    index: &'a Index,
     query: &'a Query,
     lookup: Lookup,
-    weights: Vec<f32>,
+    terms: Vec<Counted>,
     total: f32,
     heaviest: f32,
     attainable: f32,
@@ -93,14 +125,14 @@ pub(crate) struct Judge<'a> {
     wishes: [f32; WISHES_MAX],
     /// Weight of all pairs of neighbours.
     pairs: f32,
+    /// Per pair of neighbours: the bits of both.
+    pair_bits: Vec<u64>,
+    /// Per candidate.
+    seen: Vec<Option<Seen<'a>>>,
     /// Per candidate and term.
     spoken: Vec<Spoken>,
-    /// Slots among the candidates.
-    servers: Vec<u32>,
-    /// Per server and term: how well any of its tools speaks for it.
-    servers_spoken: Vec<f32>,
-    /// Per candidate: place in `servers`.
-    server_of: Vec<usize>,
+    /// Servers among the candidates.
+    servers: Vec<Served>,
     /// Per candidate and what the query is about.
     likeness: Vec<f32>,
     most_alike: f32,
@@ -112,16 +144,20 @@ impl<'a> Judge<'a> {
     pub(crate) fn new(
         index: &'a Index,
         query: &'a Query,
-        found: &Found,
+        found: &mut Found,
         scope: Option<u32>,
     ) -> Self {
+        let lookup = Lookup::of(std::mem::take(&mut found.weighed.spoken));
         #[expect(clippy::cast_precision_loss, reason = "weights are small")]
-        let weights: Vec<f32> = found
-            .weighed
-            .terms
-            .iter()
-            .map(|w| *w as f32 / WEIGHT_ONE)
+        let weights = found.weighed.terms.iter().map(|w| *w as f32 / WEIGHT_ONE);
+        let terms: Vec<Counted> = weights
+            .zip(&query.terms)
+            .map(|(weight, term)| Counted {
+                weight,
+                wish: usize::from(term.wish).min(WISHES_MAX - 1),
+            })
             .collect();
+        let weights = || terms.iter().map(|term| term.weight);
         let attainable: u32 = found.weighed.terms.iter().map(|w| worth_max(*w)).sum();
         let mut named: Vec<u32> = query
             .mentions
@@ -130,87 +166,96 @@ impl<'a> Judge<'a> {
             .collect();
         named.sort_unstable();
         named.dedup();
-        let total = weights.iter().sum::<f32>().max(1e-6);
-        let known = weights
-            .iter()
+        let total = weights().sum::<f32>().max(1e-6);
+        let known = weights()
             .zip(&found.weighed.known)
             .filter(|(_, known)| **known);
+        let known = known.map(|(w, _)| w).sum::<f32>() / total;
         let mut wishes = [0.0; WISHES_MAX];
-        for (term, weight) in query.terms.iter().zip(&weights) {
-            wishes[usize::from(term.wish)] += weight;
+        for term in &terms {
+            wishes[term.wish] += term.weight;
         }
         let count = found.candidates.len();
+        let best = found.candidates.first().map_or(1, |c| c.score);
         #[expect(clippy::cast_precision_loss, reason = "only the leading digits matter")]
         let mut judge = Self {
-            index,
             query,
-            lookup: query.lookup(),
+            lookup,
             total,
-            heaviest: weights.iter().copied().fold(1e-6, f32::max),
-            known: known.map(|(w, _)| w).sum::<f32>() / total,
-            weights,
+            heaviest: weights().fold(1e-6, f32::max),
+            known,
             attainable: (attainable as f32).max(1.0),
-            best: found
-                .candidates
-                .first()
-                .map_or(1.0, |c| c.score as f32)
-                .max(1.0),
+            best: (best as f32).max(1.0),
             actions: query.terms.iter().fold(0, |bits, t| bits | t.actions),
             named,
             wishes,
             pairs: 0.0,
-            spoken: Vec::with_capacity(query.terms.len() * count),
+            pair_bits: query
+                .pairs
+                .iter()
+                .map(|(a, b)| bit(*a as usize) | bit(*b as usize))
+                .collect(),
+            seen: Vec::with_capacity(count),
+            spoken: Vec::with_capacity(terms.len() * count),
             servers: Vec::new(),
-            servers_spoken: Vec::new(),
-            server_of: Vec::with_capacity(count),
             likeness: Vec::with_capacity(query.about.len() * count),
             most_alike: 0.0,
+            terms,
         };
         let pairs = query.pairs.iter().map(|pair| judge.pair_weight(*pair));
         judge.pairs = pairs.sum::<f32>().max(1e-6);
-        for candidate in &found.candidates {
-            judge.look(candidate.number);
-        }
+        judge.look_at_all(index, found);
         judge
     }
 
-    /// Notes which terms one more candidate speaks for, and what its server's tools do together.
-    fn look(&mut self, number: u32) {
-        let terms = self.query.terms.len();
-        let from = self.spoken.len();
-        self.spoken.resize(from + terms, Spoken::default());
-        let (slot, _) = self.index.locate(number);
-        if let Some(entry) = self.index.entry(number) {
-            let spoken = &mut self.spoken[from..];
-            for held in &entry.held {
-                for (term, factor) in self.lookup.get(held.word) {
-                    for (have, fields) in spoken[usize::from(*term)].iter_mut().zip(KINDS) {
-                        let new = if held.fields & fields == 0 {
-                            0.0
-                        } else {
-                            *factor
-                        };
-                        *have = have.max(new);
-                    }
-                }
+    /// Notes which terms the candidates speak for, and what those of one server do together.
+    fn look_at_all(&mut self, index: &'a Index, found: &Found) {
+        let terms = self.terms.len();
+        // Per server and term: how well any of its tools speaks for it.
+        let mut shared: Vec<f32> = Vec::new();
+        for (place, candidate) in found.candidates.iter().enumerate() {
+            self.spoken.resize((place + 1) * terms, Spoken::default());
+            let (slot, tool) = index.locate(candidate.number);
+            let part = index.part(slot);
+            let Some((part, entry)) =
+                part.and_then(|part| Some((&**part, part.entries.get(tool as usize)?)))
+            else {
+                self.seen.push(None);
+                self.likeness.extend(self.query.about.iter().map(|_| 0.0));
+                continue;
+            };
+            let known = self.servers.iter().position(|s| s.slot == slot);
+            let server = known.unwrap_or_else(|| {
+                self.servers.push(Served {
+                    slot,
+                    named: self.names_server(&part.server_words),
+                    cover: 0.0,
+                });
+                shared.resize(self.servers.len() * terms, 0.0);
+                self.servers.len() - 1
+            });
+            let spoken = &mut self.spoken[place * terms..];
+            speak(&self.lookup, entry, spoken);
+            let shared = &mut shared[server * terms..(server + 1) * terms];
+            for (have, new) in shared.iter_mut().zip(&*spoken) {
+                *have = more(*have, new[ANYWHERE]);
             }
+            let alike = self.query.about.iter();
+            let alike = alike.map(|about| likeness(part, tool as usize, about));
+            self.likeness.extend(alike);
+            let first = self.likeness[place * self.query.about.len()];
+            self.most_alike = self.most_alike.max(first);
+            self.seen.push(Some(Seen {
+                part,
+                entry,
+                server,
+            }));
         }
-        let known = self.servers.iter().position(|s| *s == slot);
-        let at = known.unwrap_or_else(|| {
-            self.servers.push(slot);
-            self.servers_spoken.resize(self.servers.len() * terms, 0.0);
-            self.servers.len() - 1
-        });
-        self.server_of.push(at);
-        let shared = &mut self.servers_spoken[at * terms..(at + 1) * terms];
-        for (have, new) in shared.iter_mut().zip(&self.spoken[from..]) {
-            *have = have.max(new[ANYWHERE]);
+        for (number, server) in self.servers.iter_mut().enumerate() {
+            let spoken = &shared[number * terms..(number + 1) * terms];
+            let worth = spoken.iter().zip(&self.terms).map(|(s, t)| s * t.weight);
+            server.cover = worth.sum::<f32>() / self.total;
         }
-        let abouts = self.query.about.iter();
-        let alike = abouts.map(|about| likeness(self.index, number, about));
-        let first = self.likeness.len();
-        self.likeness.extend(alike);
-        self.most_alike = self.most_alike.max(self.likeness[first]);
     }
 
     /// How alike the candidate at `place` is to all the query, then to each of several wishes.
@@ -220,59 +265,77 @@ impl<'a> Judge<'a> {
     }
 
     fn spoken(&self, place: usize) -> &[Spoken] {
-        let terms = self.query.terms.len();
+        let terms = self.terms.len();
         &self.spoken[place * terms..(place + 1) * terms]
     }
 
     /// Goes through the terms once.
     fn shares(&self, spoken: &[Spoken]) -> Shares {
         let mut out = Shares::default();
+        let mut heads = Spoken::default();
         let mut wishes = [[0.0_f32; WISHES_MAX]; 2];
-        for ((spoken, weight), term) in spoken.iter().zip(&self.weights).zip(&self.query.terms) {
-            let worth = spoken.map(|factor| factor * weight);
+        let several = self.query.about.len() > 1;
+        for (number, (spoken, term)) in spoken.iter().zip(&self.terms).enumerate() {
+            let worth = spoken.map(|factor| factor * term.weight);
             for (sum, worth) in out.cover.iter_mut().zip(worth) {
                 *sum += worth;
             }
-            if spoken[ANYWHERE] >= 1.0 {
-                out.exact += weight;
+            for (head, worth) in heads.iter_mut().zip(worth) {
+                *head = more(*head, worth);
             }
-            out.head[0] = out.head[0].max(worth[IN_NAME]);
-            out.head[1] = out.head[1].max(worth[ANYWHERE]);
-            wishes[0][usize::from(term.wish)] += worth[ANYWHERE];
-            wishes[1][usize::from(term.wish)] += worth[IN_NAME];
+            out.exact += if spoken[ANYWHERE] >= 1.0 {
+                term.weight
+            } else {
+                0.0
+            };
+            let bit = bit(number);
+            out.said[0] |= if spoken[IN_NAME] > 0.0 { bit } else { 0 };
+            out.said[1] |= if spoken[IN_TEXT] > 0.0 { bit } else { 0 };
+            if several {
+                wishes[0][term.wish] += worth[ANYWHERE];
+                wishes[1][term.wish] += worth[IN_NAME];
+            }
+        }
+        out.head = [heads[IN_NAME], heads[ANYWHERE]];
+        if !several {
+            // All terms are of the one wish.
+            wishes[0][0] = out.cover[ANYWHERE];
+            wishes[1][0] = out.cover[IN_NAME];
         }
         out.cover = out.cover.map(|sum| sum / self.total);
         out.exact /= self.total;
         out.head = out.head.map(|head| head / self.heaviest);
+        let count = if several { WISHES_MAX } else { 1 };
         out.wish = wishes.map(|sums| {
-            let shares = sums.iter().zip(self.wishes).filter(|(_, all)| *all > 0.0);
+            let shares = sums[..count].iter().zip(self.wishes);
+            let shares = shares.filter(|(_, all)| *all > 0.0);
             shares.map(|(sum, all)| sum / all).fold(0.0, f32::max)
         });
         out
     }
 
     fn pair_weight(&self, (a, b): (u32, u32)) -> f32 {
-        self.weights[a as usize].min(self.weights[b as usize])
+        self.terms[a as usize]
+            .weight
+            .min(self.terms[b as usize].weight)
     }
 
-    /// The share of neighbouring words of the wish that are neighbours in `sequence`, which is of
-    /// a kind of field.
-    fn pairs(&self, sequence: &[u32], spoken: &[Spoken], kind: usize) -> f32 {
-        let both = |(a, b): &(u32, u32)| {
-            spoken[*a as usize][kind] > 0.0 && spoken[*b as usize][kind] > 0.0
-        };
-        if !self.query.pairs.iter().any(both) {
+    /// The share of neighbouring words of the wish that are neighbours in `sequence`, whose words
+    /// speak for the terms `said`.
+    fn pairs(&self, sequence: &[u32], said: u64) -> f32 {
+        if !self.pair_bits.iter().any(|both| said & both == *both) {
             return 0.0;
         }
         let mut sum = 0.0;
         let mut seen = 0_u128;
-        let mut before: &[(u16, f32)] = &[];
-        for word in sequence {
-            let here = self.lookup.get(*word);
-            if !before.is_empty() && !here.is_empty() {
+        let mut before = false;
+        for (at, word) in sequence.iter().enumerate() {
+            let here = self.lookup.may_hold(*word);
+            if before & here {
+                let (first, second) = (self.lookup.get(sequence[at - 1]), self.lookup.get(*word));
                 for (number, pair) in self.query.pairs.iter().enumerate() {
-                    let first = before.iter().any(|t| u32::from(t.0) == pair.0);
-                    let both = first && here.iter().any(|t| u32::from(t.0) == pair.1);
+                    let both = first.iter().any(|t| u32::from(t.term) == pair.0)
+                        && second.iter().any(|t| u32::from(t.term) == pair.1);
                     if both && seen & (1 << (number % 128)) == 0 {
                         seen |= 1 << (number % 128);
                         sum += self.pair_weight(*pair);
@@ -291,30 +354,33 @@ impl<'a> Judge<'a> {
     )]
     pub(crate) fn signals(&self, place: usize, candidate: Candidate) -> Signals {
         let mut out = [0.0; SIGNALS];
-        let (slot, _) = self.index.locate(candidate.number);
-        let (Some(part), Some(entry)) = (self.index.part(slot), self.index.entry(candidate.number))
+        let Some(Seen {
+            part,
+            entry,
+            server,
+        }) = &self.seen[place]
         else {
             return out;
         };
+        let server = &self.servers[*server];
         let score = candidate.score as f32;
         out[0] = score / (WEIGHT_ONE * 256.0);
         out[1] = score / self.attainable;
         out[2] = score / self.best;
-        let spoken = self.spoken(place);
-        let shares = self.shares(spoken);
+        let shares = self.shares(self.spoken(place));
         out[3..9].copy_from_slice(&shares.cover[..KINDS_TOLD]);
         [out[9], out[10], out[18]] = self.name(&entry.name, &part.server_words);
-        out[11] = self.pairs(&entry.name, spoken, IN_NAME);
-        out[12] = self.pairs(&entry.text, spoken, IN_TEXT);
+        out[11] = self.pairs(&entry.name, shares.said[0]);
+        out[12] = self.pairs(&entry.text, shares.said[1]);
         [out[13], out[14]] = self.actions(entry.actions);
         out[15] = truth(self.named.binary_search(&candidate.number).is_ok());
-        out[16] = truth(self.names_server(&part.server_words));
+        out[16] = truth(server.named);
         let kinds = self.query.kinds.count_ones() as f32;
         let taken = (self.query.kinds & entry.takes).count_ones() as f32;
         out[17] = if kinds > 0.0 { taken / kinds } else { 0.5 };
         out[19] = (entry.held.len() as f32).min(200.0) / 200.0;
         [out[20], out[21]] = shares.head;
-        out[22] = self.server_cover(self.server_of[place]);
+        out[22] = server.cover;
         let alike = self.alike(place);
         out[23] = alike[0];
         out[24] = alike[0] - self.most_alike;
@@ -325,14 +391,6 @@ impl<'a> Judge<'a> {
         out
     }
 
-    /// The share of the wish's weight that the candidates of one server speak for together.
-    fn server_cover(&self, server: usize) -> f32 {
-        let terms = self.weights.len();
-        let spoken = &self.servers_spoken[server * terms..(server + 1) * terms];
-        let worth = spoken.iter().zip(&self.weights).map(|(s, w)| s * w);
-        worth.sum::<f32>() / self.total
-    }
-
     /// The wish that a candidate serves best.
     pub(crate) fn wish(&self, place: usize) -> u8 {
         let wishes = self.query.about.len().saturating_sub(1);
@@ -341,9 +399,8 @@ impl<'a> Judge<'a> {
         }
         let mut worth = [0.0; WISHES_MAX];
         let spoken = self.spoken(place);
-        for ((spoken, weight), term) in spoken.iter().zip(&self.weights).zip(&self.query.terms) {
-            let wish = usize::from(term.wish);
-            worth[wish] += spoken[ANYWHERE] * weight / self.wishes[wish].max(1e-6);
+        for (spoken, term) in spoken.iter().zip(&self.terms) {
+            worth[term.wish] += spoken[ANYWHERE] * term.weight / self.wishes[term.wish].max(1e-6);
         }
         for (worth, alike) in worth.iter_mut().zip(&self.alike(place)[1..]) {
             *worth += alike;
@@ -368,7 +425,7 @@ impl<'a> Judge<'a> {
             self.lookup
                 .get(*word)
                 .iter()
-                .any(|(_, factor)| *factor >= 1.0)
+                .any(|spoken| spoken.factor >= 1.0)
         };
         !words.is_empty() && words.iter().all(is_said)
     }
@@ -376,13 +433,13 @@ impl<'a> Judge<'a> {
     /// How much of the tool's own name the wish speaks of; whether all of it; how long it is.
     #[expect(clippy::cast_precision_loss, reason = "a name has few words")]
     fn name(&self, name: &[u32], server: &[u32]) -> [f32; 3] {
-        let is_own = |word: &u32| server.binary_search(word).is_err();
+        let is_own = |word: &u32| !server.contains(word);
         let all_shared = !name.iter().any(is_own);
         let mut sum = 0.0;
         let mut complete = true;
         let mut count = 0;
         for word in name.iter().filter(|word| all_shared || is_own(word)) {
-            let factors = self.lookup.get(*word).iter().map(|(_, factor)| *factor);
+            let factors = self.lookup.get(*word).iter().map(|spoken| spoken.factor);
             let best = factors.fold(0.0, f32::max);
             sum += best;
             complete &= best > 0.0;
@@ -397,6 +454,25 @@ impl<'a> Judge<'a> {
             (count as f32).min(12.0) / 12.0,
         ]
     }
+}
+
+/// The greater of two numbers, both of which are some; one operation, which [`f32::max`] is not.
+#[inline]
+fn more(a: f32, b: f32) -> f32 {
+    if b > a { b } else { a }
+}
+
+/// Notes how well a tool speaks for each term.
+fn speak(lookup: &Lookup, entry: &Entry, spoken: &mut [Spoken]) {
+    lookup.each(entry.held.words(), |place, terms| {
+        let held = entry.held.at(place).fields;
+        for term in terms {
+            for (have, fields) in spoken[usize::from(term.term)].iter_mut().zip(KINDS) {
+                let new = if held & fields == 0 { 0.0 } else { term.factor };
+                *have = more(*have, new);
+            }
+        }
+    });
 }
 
 fn truth(holds: bool) -> f32 {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::part::Part;
+use super::spelling::Spelling;
 use super::words::{QuickMap, WordId};
 use crate::limits::SEARCH_STAND_INS_MAX;
 
@@ -132,8 +133,8 @@ impl Glossary {
     fn near<'s>(
         &'s self,
         word: &Wanted<'_>,
+        spelling: &Spelling,
         errors_max: usize,
-        rows: &mut Rows,
         mut take: impl FnMut(&'s Arc<Listed>, usize),
     ) {
         let firsts = match word.letters {
@@ -147,7 +148,8 @@ impl Glossary {
                     continue;
                 }
                 let listed = &self.words[at];
-                if let Some(errors) = rows.distance(word.letters, &listed.text, errors_max) {
+                let errors = spelling.distance(&listed.text);
+                if errors <= errors_max {
                     take(listed, errors);
                 }
             }
@@ -275,7 +277,7 @@ impl Vocabulary {
             _ => 2,
         };
         let mut found: Vec<(&Arc<Listed>, f32)> = Vec::new();
-        let mut rows = Rows::default();
+        let spelling = Spelling::of(&letters).filter(|_| errors_max > 0);
         for (words, may_be_stale) in [(&self.changed, false), (&*self.base, true)] {
             let is_here = |listed: &Arc<Listed>| {
                 let stale = may_be_stale && self.changed.get(listed.id).is_some();
@@ -286,10 +288,10 @@ impl Vocabulary {
                     found.push((listed, if extra <= 2 { 0.6 } else { 0.4 }));
                 }
             });
-            if errors_max == 0 {
+            let Some(spelling) = &spelling else {
                 continue;
-            }
-            words.near(&wanted, errors_max, &mut rows, |listed, errors| {
+            };
+            words.near(&wanted, spelling, errors_max, |listed, errors| {
                 let again = found.iter().any(|(have, _)| have.id == listed.id);
                 if !again && is_here(listed) {
                     found.push((listed, if errors <= 1 { 0.7 } else { 0.4 }));
@@ -323,101 +325,19 @@ impl Mark {
         mark
     }
 
-    /// Whether a word with the other mark can be so few typing errors away: one error changes at
+    /// Whether a word with the other mark can be one or two typing errors away: one error changes at
     /// most two letters, and the length by one.
     fn is_near(self, other: Self, errors: usize) -> bool {
-        if usize::from(self.len.abs_diff(other.len)) > errors {
-            return false;
-        }
         // Takes ones away rather than counting them: not every processor counts by itself.
-        let mut unlike = self.letters ^ other.letters;
-        for _ in 0..2 * errors {
-            unlike &= unlike.wrapping_sub(1);
+        let without = |letters: u32| letters & letters.wrapping_sub(1);
+        let mut unlike = without(without(self.letters ^ other.letters));
+        if errors > 1 {
+            unlike = without(without(unlike));
         }
-        unlike == 0
+        (unlike == 0) & (usize::from(self.len.abs_diff(other.len)) <= errors)
     }
 }
 
 fn slot_of(id: WordId, size: usize) -> usize {
     (id >> 20) as usize & (size - 1)
-}
-
-/// Scratch rows of the edit distance.
-#[derive(Default)]
-struct Rows {
-    other: Vec<char>,
-    rows: [Vec<usize>; 3],
-}
-
-impl Rows {
-    /// Number of insertions, deletions, exchanges and swaps of neighbours between two words, if at
-    /// most `most`.
-    fn distance(&mut self, word: &[char], other: &str, most: usize) -> Option<usize> {
-        self.other.clear();
-        self.other.extend(other.chars().take(word.len() + most + 1));
-        let (height, width) = (word.len(), self.other.len());
-        if height.abs_diff(width) > most {
-            return None;
-        }
-        for row in &mut self.rows {
-            row.clear();
-            row.resize(width + 1, 0);
-        }
-        for (j, cell) in self.rows[0].iter_mut().enumerate() {
-            *cell = j;
-        }
-        for i in 1..=height {
-            let [before, here, two_before] = {
-                let [first, second, third] = &mut self.rows;
-                match i % 3 {
-                    1 => [first, second, third],
-                    2 => [second, third, first],
-                    _ => [third, first, second],
-                }
-            };
-            here[0] = i;
-            let mut least = i;
-            for j in 1..=width {
-                let same = usize::from(word[i - 1] != self.other[j - 1]);
-                let mut best = (before[j - 1] + same)
-                    .min(before[j] + 1)
-                    .min(here[j - 1] + 1);
-                if i > 1
-                    && j > 1
-                    && word[i - 1] == self.other[j - 2]
-                    && word[i - 2] == self.other[j - 1]
-                {
-                    best = best.min(two_before[j - 2] + 1);
-                }
-                here[j] = best;
-                least = least.min(best);
-            }
-            if least > most {
-                return None;
-            }
-        }
-        let last = self.rows[height % 3][width];
-        (last <= most).then_some(last)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn edit_distance_counts_swaps_once() {
-        let check = |a: &str, b: &str, expect: Option<usize>| {
-            let letters: Vec<char> = a.chars().collect();
-            assert_eq!(Rows::default().distance(&letters, b, 2), expect, "{a} {b}");
-        };
-        check("issue", "issue", Some(0));
-        check("isseu", "issue", Some(1));
-        check("isue", "issue", Some(1));
-        check("repositry", "repository", Some(1));
-        check("wether", "weather", Some(1));
-        check("abc", "xyz", None);
-        check("calender", "calendar", Some(1));
-        check("recieve", "receive", Some(1));
-    }
 }

@@ -3,7 +3,7 @@
 //! The bytes follow from how this very program reads tools, and say so nowhere: whoever keeps them
 //! must know by itself that the same program wrote them. Damaged bytes are no part; they never panic.
 
-use super::{Entry, Held, Part, PartWord, Posting};
+use super::{Entry, Held, HeldWords, Part, PartWord, Posting};
 use crate::catalog::ToolId;
 use crate::search::meaning::DIMENSIONS;
 use crate::search::signs::Signs;
@@ -19,7 +19,8 @@ impl Part {
             to.text(entry.id.tool());
             to.numbers(&entry.name);
             to.numbers(&entry.text);
-            to.rows(&entry.held, |held| row(held.word, held.impact, held.fields));
+            let held: Vec<Held> = entry.held.iter().collect();
+            to.rows(&held, |held| row(held.word, held.impact, held.fields));
             to.u32(entry.letters);
             to.u32(u32::from(entry.takes));
             to.u32(entry.actions);
@@ -63,16 +64,14 @@ impl Part {
                 id: ToolId::new(std::sync::Arc::clone(&server), from.text()?),
                 name: from.numbers()?.into(),
                 text: from.numbers()?.into(),
-                held: from
-                    .rows(|bytes: &[u8; 8]| {
-                        let (word, impact, fields) = parts(*bytes);
-                        Held {
-                            word,
-                            impact,
-                            fields,
-                        }
-                    })?
-                    .into(),
+                held: HeldWords::of(from.rows(|bytes: &[u8; 8]| {
+                    let (word, impact, fields) = parts(*bytes);
+                    Held {
+                        word,
+                        impact,
+                        fields,
+                    }
+                })?),
                 letters: from.u32()?,
                 takes: u16::try_from(from.u32()?).ok()?,
                 actions: from.u32()?,
