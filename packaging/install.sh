@@ -10,7 +10,7 @@ set -eu
 say() { printf '%s\n' "$*" >&2; }
 fail() { say "install: $*"; exit 1; }
 
-from= sum= to=${HOME:?there is no home directory}/.local/bin
+from='' sum='' to=${HOME:?there is no home directory}/.local/bin
 while [ $# -gt 0 ]; do
   case $1 in
     --from) from=${2:?--from needs a file or an address}; shift 2 ;;

@@ -12,8 +12,8 @@ use anyhow::{Result, bail};
 use crate::args::Args;
 use crate::served::Build;
 use crate::{
-    advisories, conformance, fuzz, licences, load, mocks, process, requirements, schemathesis,
-    servers, testing, ui, workspace,
+    advisories, conformance, fuzz, licences, load, mocks, package, process, requirements,
+    schemathesis, servers, testing, ui, workspace,
 };
 
 /// How long CI fuzzes, over all targets.
@@ -79,6 +79,11 @@ const STEPS: &[Step] = &[
         name: "build",
         about: "the program and the test kit's, optimised",
         run: build,
+    },
+    Step {
+        name: "package",
+        about: "npx, uvx, pip and the shell installer start the program, and linters take the container's files",
+        run: packages,
     },
     Step {
         name: "docs",
@@ -300,6 +305,10 @@ fn fuzzing() -> Result<Note> {
 fn build() -> Result<Note> {
     Build::Ci.make()?;
     Ok(String::new())
+}
+
+fn packages() -> Result<Note> {
+    package::check(Build::Ci)
 }
 
 fn conformance() -> Result<Note> {

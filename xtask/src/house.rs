@@ -2,3 +2,4 @@
 
 mod borders;
 mod files;
+mod links;

@@ -151,8 +151,8 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "package",
-        usage: "[npm | try] [--platform P] [--binary FILE] [--out DIR]",
-        about: "pack for npm, and start the package from a registry of its own as npx does",
+        usage: "[npm | wheel | try | full] [--platform P] [--binary FILE] [--out DIR] [--optimised]",
+        about: "pack for npm and PyPI, and start what was packed as npx, uvx, pip and the shell installer do",
         run: package::run,
     },
     Command {

@@ -8,7 +8,7 @@ use anyhow::{Context, Result, bail};
 use crate::args::Args;
 use crate::machine::Machine;
 use crate::served::Build;
-use crate::{fuzz, mocks, servers, ui, workspace};
+use crate::{fuzz, mocks, package, servers, ui, workspace};
 
 /// How long the readers are fuzzed.
 const FUZZ_SECONDS: u64 = 3600;
@@ -24,7 +24,7 @@ struct Options {
     fuzz_seconds: u64,
 }
 
-/// Every long job. A new one (soaks, peers, packaging) is a line here.
+/// Every long job. A new one (soaks, peers) is a line here.
 const JOBS: &[Job] = &[
     Job {
         name: "Fuzzing",
@@ -37,6 +37,10 @@ const JOBS: &[Job] = &[
     Job {
         name: "Mocks",
         run: judged_requests,
+    },
+    Job {
+        name: "Packages",
+        run: packages,
     },
 ];
 
@@ -168,6 +172,13 @@ fn real_servers(_: &Options) -> Result<Vec<String>> {
 fn judged_requests(_: &Options) -> Result<Vec<String>> {
     Build::Debug.make()?;
     Ok(mocks::check(Build::Debug, true, &[])?.table())
+}
+
+fn packages(_: &Options) -> Result<Vec<String>> {
+    Ok(vec![format!(
+        "From `cargo install`: {}; started by npx, uvx, pip, the shell installer and from maturin's wheel.",
+        package::from_the_sources()?
+    )])
 }
 
 #[cfg(test)]

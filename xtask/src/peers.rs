@@ -128,6 +128,7 @@ mod tests {
         for name in [
             "clients",
             "conformance",
+            "package",
             "prism",
             "servers-few",
             "servers-more",
