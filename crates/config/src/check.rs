@@ -114,8 +114,8 @@ impl<'a> Walk<'a> {
     fn resolve(&self, schema: &'a Json) -> &'a Json {
         match schema.get("$ref").and_then(Json::as_str) {
             Some(reference) => reference
-                .strip_prefix('#')
-                .and_then(|pointer| self.root.pointer(pointer))
+                .strip_prefix("#/$defs/")
+                .and_then(|name| self.root.get("$defs")?.get(name))
                 .unwrap_or(schema),
             None => schema,
         }

@@ -1,5 +1,6 @@
 //! One configuration file of ours: read, checked, decoded, with everything that is wrong with it.
 
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -225,12 +226,15 @@ fn collect_servers(file: &mut ConfigFile) {
         return;
     }
     let nodes = server_nodes(&file.root);
+    let keys = key_spans(&file.root);
+    let mut taken = HashSet::with_capacity(entries.len());
+    file.servers.reserve(entries.len());
     for (index, (key, entry)) in entries.into_iter().enumerate() {
-        let named = key.as_deref().and_then(|key| key_span(&file.root, key));
+        let named = key.as_deref().and_then(|key| keys.get(key).copied());
         let span = named.or_else(|| nodes.get(index).copied());
         let span = span.unwrap_or_default();
         match to_server(&file.source, key, entry, span) {
-            Ok(server) if file.servers.iter().any(|s| s.name == server.name) => {
+            Ok(server) if !taken.insert(server.name.clone()) => {
                 let message = format!("there are two servers named {:?}", server.name);
                 file.diagnostics
                     .push(Diagnostic::error(message).at(&file.source, span));
@@ -241,11 +245,14 @@ fn collect_servers(file: &mut ConfigFile) {
     }
 }
 
-/// The place of a server's key in a map.
-fn key_span(root: &Node, key: &str) -> Option<Span> {
-    let entries = root.get("servers")?.entries();
-    let entry = entries.iter().find(|entry| entry.key == key)?;
-    Some(entry.key_span)
+/// The place of each server's key in a map.
+fn key_spans(root: &Node) -> HashMap<String, Span> {
+    let entries = root.get("servers").map_or(&[][..], Node::entries);
+    let mut spans = HashMap::with_capacity(entries.len());
+    for entry in entries {
+        spans.entry(entry.key.clone()).or_insert(entry.key_span);
+    }
+    spans
 }
 
 /// The place of each server: its key in a map, its first character in a list.
@@ -283,7 +290,7 @@ fn to_server(
     let origin = Origin {
         kind: "toolcrib".into(),
         path: source.path().to_owned(),
-        line: source.position(span.start).0,
+        line: source.line(span.start),
     };
     entry
         .into_server(&name, in_map, origin)

@@ -334,8 +334,9 @@ fn user_file(
 
 /// Reports variables that are not set, where something that is switched on needs them.
 fn check_environment(file: &ConfigFile, surroundings: &Surroundings, progress: &mut Progress) {
+    let off = switched_off(file);
     for found in &file.templates {
-        if is_off(file, &found.path) {
+        if off.iter().any(|prefix| found.path.starts_with(prefix)) {
             continue;
         }
         let lookup = |name: &str| surroundings.var(name);
@@ -352,19 +353,17 @@ fn check_environment(file: &ConfigFile, surroundings: &Surroundings, progress: &
     }
 }
 
-/// Whether a path such as `servers.github.env.TOKEN` belongs to a server or adapter that is off.
-fn is_off(file: &ConfigFile, path: &str) -> bool {
-    let disabled = file.servers.iter().filter(|s| !s.enabled).any(|server| {
+/// What the paths of everything in a server or adapter that is off begin with, such as
+/// `servers.github.` for `servers.github.env.TOKEN`.
+fn switched_off(file: &ConfigFile) -> Vec<String> {
+    let servers = file.servers.iter().enumerate();
+    let servers = servers.filter(|(_, server)| !server.enabled);
+    let servers = servers.flat_map(|(at, server)| {
         let in_map = format!("servers.{}.", server.name);
-        path.starts_with(&in_map)
-            || file
-                .servers
-                .iter()
-                .position(|s| s.name == server.name)
-                .is_some_and(|i| path.starts_with(&format!("servers[{i}].")))
+        [in_map, format!("servers[{at}].")]
     });
-    let adapter_off = file.settings.adapters.iter().any(|(name, adapter)| {
-        !adapter.enabled.0 && path.starts_with(&format!("adapters.{name}."))
-    });
-    disabled || adapter_off
+    let adapters = file.settings.adapters.iter();
+    let adapters = adapters.filter(|(_, adapter)| !adapter.enabled.0);
+    let adapters = adapters.map(|(name, _)| format!("adapters.{name}."));
+    servers.chain(adapters).collect()
 }

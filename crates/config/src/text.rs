@@ -60,6 +60,11 @@ impl Source {
         &self.text
     }
 
+    /// The line of a byte, counted from one.
+    pub fn line(&self, byte: usize) -> usize {
+        self.line_index(self.boundary(byte)) + 1
+    }
+
     /// Line and column of a byte, both counted from one, the column in characters.
     pub fn position(&self, byte: usize) -> (usize, usize) {
         let byte = self.boundary(byte);
@@ -130,7 +135,10 @@ mod tests {
     #[test]
     fn positions_count_lines_and_characters_from_one() {
         let source = Source::new("a.yaml", "ä: 1\r\nbc\n");
-        let check = |byte, expected| assert_eq!(source.position(byte), expected, "byte {byte}");
+        let check = |byte, expected: (usize, usize)| {
+            assert_eq!(source.position(byte), expected, "byte {byte}");
+            assert_eq!(source.line(byte), expected.0, "byte {byte}");
+        };
         check(0, (1, 1));
         check(1, (1, 1));
         check(2, (1, 2));

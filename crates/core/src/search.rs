@@ -42,3 +42,11 @@ pub use meaning::meaning_words;
 pub use model::signal_weights;
 pub use part::{Part, ServerTools};
 pub use signals::{SIGNAL_NAMES, SIGNALS, Signals};
+
+/// Reads the tables that every search uses, so that the first search need not. Takes some milliseconds,
+/// once.
+pub fn prepare() {
+    meaning::Meaning::shared();
+    lexicon::Lexicon::shared();
+    model::Model::shared();
+}

@@ -129,6 +129,8 @@ impl crate::control::server::Service for Process {
 
 /// Runs until a signal, or the end of standard input, asks for the end.
 pub fn run(loader: Loader, options: Options) -> Result<(), Failure> {
+    // One processor reads the configuration; another is free for what the first search needs.
+    std::thread::spawn(toolcrib_core::search::prepare);
     let attempt = loader.load();
     let config = attempt
         .result

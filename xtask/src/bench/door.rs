@@ -29,6 +29,10 @@ const SEARCH_NS: u64 = 150_000_000;
 const LOOK_NS: u64 = 50_000_000;
 const RUN_NS: u64 = 500_000_000;
 const MEMORY_KIB: u64 = 100 * 1024;
+/// Tool lists that are there when they are needed, of all that are.
+const HIT_RATE_PER_MILLE: u64 = 800;
+/// How often an agent starts anew while the hit rate is counted.
+const SESSIONS: usize = 3;
 /// Tokens of a flow in which one tool is found and run, and of one with two.
 const ONE_TOOL_TOKENS: u64 = 950;
 const TWO_TOOLS_TOKENS: u64 = 1_600;
@@ -60,6 +64,9 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
     let stage = Stage::set(&tools, 100)?;
     stage.warm()?;
     caching(recorder, &stage)?;
+    hit_rate(recorder, &tools)?;
+    let stage = Stage::set(&tools, 100)?;
+    stage.warm()?;
     running(recorder, &stage)?;
     flows(recorder, &stage)
 }
@@ -112,15 +119,20 @@ impl Stage {
 
     /// Has every server asked once, so that what it lists is kept on disk.
     fn warm(&self) -> Result<()> {
+        self.command(&["cache", "warm", "--json"])?;
+        let _ = fs::remove_file(self.home.join("starts"));
+        Ok(())
+    }
+
+    /// Runs a command in the home and gives what it prints.
+    fn command(&self, args: &[&str]) -> Result<String> {
         let mut command = process::program(built("toolcrib"));
         command
-            .args(["cache", "warm", "--json"])
+            .args(args)
             .current_dir(&self.home)
             .env("HOME", &self.home)
             .env("XDG_RUNTIME_DIR", &self.home);
-        process::output(&mut command)?;
-        let _ = fs::remove_file(self.home.join("starts"));
-        Ok(())
+        process::output(&mut command)
     }
 
     fn nobody_started(&self) -> Result<()> {
@@ -201,40 +213,78 @@ fn requests(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
     door.close()
 }
 
-/// The same requests with lists kept and with nothing kept.
+/// The same requests with lists kept, and from a cache directory with nothing in it.
 fn caching(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
     let server = stage.servers.first().context("there is a server")?;
     let listing = json!({ "server": server });
-    let mut took = Vec::new();
-    for (name, env) in [
-        (
-            "list_tools, 100 servers, lists kept",
-            [("TOOLCRIB_CACHE_TTL", "86400")],
-        ),
-        (
-            "list_tools, 100 servers, nothing kept",
-            [("TOOLCRIB_CACHE_TTL", "0")],
-        ),
-    ] {
-        let mut times = Vec::new();
-        for _ in 0..STARTS {
-            let begun = Instant::now();
-            let mut door = stage.open(&env)?;
-            door.call("list_tools", &listing)?;
-            times.push(nanoseconds(begun));
-            door.close()?;
-        }
-        times.sort_unstable();
-        took.push(times[times.len() / 2]);
-        recorder.value(&format!("start and {name}"), times[times.len() / 2], "ns");
+    let start = |directory: Option<&Path>| -> Result<u64> {
+        let directory = directory.and_then(Path::to_str);
+        let env: Vec<(&str, &str)> = directory
+            .map(|directory| ("TOOLCRIB_CACHE_DIR", directory))
+            .into_iter()
+            .collect();
+        let begun = Instant::now();
+        let mut door = stage.open(&env)?;
+        door.call("list_tools", &listing)?;
+        let took = nanoseconds(begun);
+        door.close()?;
+        Ok(took)
+    };
+    let (mut kept, mut anew) = (Vec::new(), Vec::new());
+    for _ in 0..STARTS {
+        kept.push(start(None)?);
+        let empty = stage.home.join("empty");
+        let _ = fs::remove_dir_all(&empty);
+        anew.push(start(Some(&empty))?);
     }
+    let mut median = |name: &str, times: &mut Vec<u64>| {
+        times.sort_unstable();
+        let median = times[times.len() / 2];
+        recorder.value(
+            &format!("start and list_tools, 100 servers, {name}"),
+            median,
+            "ns",
+        );
+        median
+    };
+    let kept = median("lists kept", &mut kept);
+    let anew = median("nothing kept", &mut anew);
     recorder
         .value(
             "start and list_tools, lists kept against nothing kept",
-            took[0] * 1000 / took[1].max(1),
+            kept * 1000 / anew.max(1),
             "‰ of the base",
         )
         .at_most(999);
+    Ok(())
+}
+
+/// Some days of an agent, from nothing kept: how often tool lists were there when they were needed, as
+/// `toolcrib stats` tells it.
+fn hit_rate(recorder: &mut Recorder, tools: &[Value]) -> Result<()> {
+    let stage = Stage::set(tools, 100)?;
+    for _ in 0..SESSIONS {
+        let mut door = stage.open(&[])?;
+        for wish in WISHES {
+            let found = door.call("search_tools", &json!({ "query": wish }))?;
+            let hit = &found["results"][0];
+            door.call("list_tools", &json!({"server": hit["server"]}))?;
+            let look = json!({"server": hit["server"], "tool": hit["tool"]});
+            door.call("get_tool_details", &look)?;
+        }
+        door.close()?;
+    }
+    let told = stage.command(&["stats", "--json"])?;
+    let told: Value = serde_json::from_str(&told).context("stats tells no JSON")?;
+    let count = |name: &str| told["cache"][name].as_u64().context("stats tells no cache");
+    let (hits, misses) = (count("hits")?, count("misses")?);
+    recorder
+        .value(
+            "tool lists that were there when they were needed",
+            hits * 1000 / (hits + misses).max(1),
+            "‰ of all",
+        )
+        .at_least(HIT_RATE_PER_MILLE);
     Ok(())
 }
 

@@ -35,6 +35,8 @@ pub(crate) struct Figure {
     unit: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     at_most: Option<u64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_least: Option<u64>,
 }
 
 impl Figure {
@@ -44,6 +46,7 @@ impl Figure {
             value,
             unit: unit.to_owned(),
             at_most: None,
+            at_least: None,
         }
     }
 
@@ -53,8 +56,25 @@ impl Figure {
         self
     }
 
+    /// Sets the bound from below; a figure under it fails the run.
+    pub(crate) fn at_least(&mut self, bound: u64) -> &mut Self {
+        self.at_least = Some(bound);
+        self
+    }
+
+    /// Whether it is beyond a bound of its own.
     pub(crate) fn is_over(&self) -> bool {
         self.at_most.is_some_and(|bound| self.value > bound)
+            || self.at_least.is_some_and(|bound| self.value < bound)
+    }
+
+    /// The bound in words; nothing where there is none.
+    fn bound(&self) -> String {
+        match (self.at_most, self.at_least) {
+            (Some(bound), _) => self.readable(bound),
+            (None, Some(bound)) => format!("at least {}", self.readable(bound)),
+            (None, None) => String::new(),
+        }
     }
 
     /// A figure as people read it: times in the largest fitting unit, the rest with its own.
@@ -71,12 +91,11 @@ impl Figure {
 impl std::fmt::Display for Figure {
     fn fmt(&self, out: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(out, "{:<50} {:>20}", self.name, self.readable(self.value))?;
-        match self.at_most {
-            Some(bound) if self.is_over() => {
-                write!(out, "  OVER the bound of {}", self.readable(bound))
-            }
-            Some(bound) => write!(out, "  at most {}", self.readable(bound)),
-            None => Ok(()),
+        match (self.at_most, self.at_least) {
+            (None, None) => Ok(()),
+            _ if self.is_over() => write!(out, "  OVER the bound of {}", self.bound()),
+            (Some(_), _) => write!(out, "  at most {}", self.bound()),
+            _ => write!(out, "  {}", self.bound()),
         }
     }
 }
@@ -149,15 +168,12 @@ impl Results {
                 taken.load_at_end
             );
             for figure in &taken.figures {
-                let bound = figure
-                    .at_most
-                    .map(|bound| figure.readable(bound))
-                    .unwrap_or_default();
                 let _ = writeln!(
                     text,
-                    "| {} | {} | {bound} |",
+                    "| {} | {} | {} |",
                     figure.name,
-                    figure.readable(figure.value)
+                    figure.readable(figure.value),
+                    figure.bound()
                 );
             }
         }
@@ -190,6 +206,11 @@ mod tests {
         assert!(figure.is_over() && figure.to_string().contains("OVER"));
         figure.at_most(11);
         assert!(!figure.is_over());
+        let mut figure = Figure::new("x", 11, "bytes");
+        figure.at_least(12);
+        assert!(figure.is_over() && figure.to_string().contains("OVER the bound of at least 12"));
+        figure.at_least(11);
+        assert!(!figure.is_over() && figure.to_string().contains("at least 11"));
     }
 
     #[test]

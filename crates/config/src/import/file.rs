@@ -88,7 +88,7 @@ impl<'a> File<'a> {
 
     /// The line of a place, from one.
     pub(crate) fn line(&self, span: Span) -> usize {
-        self.source.position(span.start).0
+        self.source.line(span.start)
     }
 }
 

@@ -145,6 +145,10 @@ pub struct Cache {
     /// Seconds that answers of the public registry count as fresh.
     #[serde(default = "ttl_default")]
     pub registry_ttl: u64,
+    /// Whether every server that is switched on is asked for its tools as soon as Toolcrib runs, where none
+    /// that are fresh were kept. Each is started for that.
+    #[serde(default)]
+    pub warm_at_start: bool,
 }
 
 fn ttl_default() -> u64 {
@@ -163,6 +167,7 @@ impl Default for Cache {
             directory: None,
             tool_list_ttl: tool_list_ttl_default(),
             registry_ttl: ttl_default(),
+            warm_at_start: false,
         }
     }
 }

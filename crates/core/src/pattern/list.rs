@@ -42,6 +42,9 @@ impl PatternList {
 
     /// Whether a tool matches, and why.
     pub fn find(&self, server: Option<&str>, tool: &str) -> Finding {
+        if self.patterns.is_empty() {
+            return Finding::Matched(None);
+        }
         let subject = Subject::new(server, tool);
         let outcomes = self.patterns.iter();
         decide(outcomes.map(|pattern| (pattern.negated, pattern.try_on(&subject))))

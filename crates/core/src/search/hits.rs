@@ -137,7 +137,7 @@ impl Index {
         let Some(ranking) = self.rank(text, filter) else {
             return Vec::new();
         };
-        let is_it = |r: &&Ranked| self.entry(r.number).is_some_and(|e| e.id == *id);
+        let is_it = |r: &&Ranked| self.entry(r.number).is_some_and(|e| *e.id == *id);
         let Some(ranked) = ranking.ranked.iter().find(is_it) else {
             return Vec::new();
         };
@@ -231,7 +231,7 @@ impl Index {
         let mut exact = self.named(query.whole, scope.slot);
         exact.retain(|number| {
             let entry = self.entry(*number);
-            entry.is_some_and(|e| scope.allow.is_none_or(|allow| allow(&e.id)))
+            entry.is_some_and(|e| scope.allow.is_none_or(|allow| allow(e.id)))
         });
         for number in &exact {
             found.bring_in(*number);

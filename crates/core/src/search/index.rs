@@ -69,6 +69,14 @@ impl Index {
         index
     }
 
+    /// Whether it was put together from this very part, or from another of the same server where neither
+    /// has a tool.
+    pub fn holds(&self, part: &Arc<Part>) -> bool {
+        let slot = self.slot(&part.server);
+        slot.and_then(|slot| self.part(slot))
+            .is_some_and(|have| Arc::ptr_eq(have, part) || (have.is_empty() && part.is_empty()))
+    }
+
     /// The same catalog with this server put in or replaced.
     #[must_use]
     pub fn with_server(&self, part: Arc<Part>) -> Self {
@@ -139,7 +147,7 @@ impl Index {
         self.tools = 0;
         for (number, slot) in (0_u32..).zip(&self.slots) {
             self.bases.push(self.tools);
-            let count = slot.as_ref().map_or(0, |p| p.entries.len());
+            let count = slot.as_ref().map_or(0, |p| p.len());
             self.tools += u32::try_from(count).unwrap_or(0);
             self.slot_of.resize(self.tools as usize, number);
         }
@@ -183,16 +191,15 @@ impl Index {
         (slot, number - self.bases[slot as usize])
     }
 
-    pub(crate) fn entry(&self, number: u32) -> Option<&Entry> {
+    pub(crate) fn entry(&self, number: u32) -> Option<Entry<'_>> {
         let (slot, tool) = self.locate(number);
-        self.part(slot)?.entries.get(tool as usize)
+        self.part(slot)?.entry(tool as usize)
     }
 
     /// Number of a tool by its id.
     pub(crate) fn number_of(&self, id: &ToolId) -> Option<u32> {
         let slot = self.slot(id.server())?;
-        let entries = &self.part(slot)?.entries;
-        let place = entries.binary_search_by(|e| e.id.cmp(id)).ok()?;
+        let place = self.part(slot)?.place(id.tool())?;
         Some(self.bases[slot as usize] + u32::try_from(place).ok()?)
     }
 
@@ -209,9 +216,39 @@ impl Index {
 
     /// The ids of all tools, in no order.
     pub fn ids(&self) -> impl Iterator<Item = &ToolId> {
-        self.slots
+        self.slots.iter().flatten().flat_map(|part| part.ids())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::catalog::Tool;
+
+    fn part(server: &str, tools: &[&str]) -> Arc<Part> {
+        let tools: Vec<Arc<Tool>> = tools
             .iter()
-            .flatten()
-            .flat_map(|part| part.entries.iter().map(|e| &e.id))
+            .map(|name| Arc::new(Tool::new(ToolId::new(server, *name), "", json!({}))))
+            .collect();
+        let server = ServerTools {
+            name: server,
+            aliases: &[],
+            about: "",
+            tools: &tools,
+        };
+        Arc::new(Part::build(&server, &Weights::default()))
+    }
+
+    #[test]
+    fn an_index_knows_the_parts_that_it_was_put_together_from() {
+        let (full, empty) = (part("a", &["x", "y"]), part("b", &[]));
+        let index = Index::from_parts([Arc::clone(&full), Arc::clone(&empty)]);
+        assert!(index.holds(&full) && index.holds(&empty));
+        assert!(index.holds(&part("b", &[])), "one without tools is as good");
+        assert!(!index.holds(&part("a", &["x", "y"])), "not this very one");
+        assert!(!index.holds(&part("a", &[])) && !index.holds(&part("b", &["x"])));
+        assert!(!index.holds(&part("c", &[])), "of no such server");
     }
 }

@@ -61,15 +61,15 @@ pub(crate) struct PartWord {
 }
 
 /// What ranking needs to know of a tool beside its words.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Entry {
-    pub(crate) id: ToolId,
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Entry<'a> {
+    pub(crate) id: &'a ToolId,
     /// Words of the name, in order.
-    pub(crate) name: Box<[u32]>,
+    pub(crate) name: &'a [u32],
     /// Words of title and description, in order, the first of them.
-    pub(crate) text: Box<[u32]>,
+    pub(crate) text: &'a [u32],
     /// Every word once.
-    pub(crate) held: HeldWords,
+    pub(crate) held: HeldWords<'a>,
     /// Length of the name in letters.
     pub(crate) letters: u32,
     /// Kinds of values its parameters take, see [`super::values`].
@@ -78,12 +78,31 @@ pub(crate) struct Entry {
     pub(crate) actions: u32,
 }
 
+/// A tool as it is kept: what has a length of its own lies with that of the other tools, and ends here.
+/// It begins where that of the tool before ends.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Row {
+    /// Where its name ends among the sequences; its text comes next.
+    name: u32,
+    text: u32,
+    held: u32,
+    letters: u32,
+    takes: u16,
+    actions: u32,
+}
+
 /// The index of one server; immutable, shared between snapshots that hold the same server.
 #[derive(Debug, PartialEq)]
 pub struct Part {
     pub(crate) server: Arc<str>,
     pub(crate) server_words: Box<[u32]>,
-    pub(crate) entries: Vec<Entry>,
+    /// In the order of their names.
+    ids: Vec<ToolId>,
+    rows: Vec<Row>,
+    /// The words of names and texts, one tool after the other.
+    sequences: Vec<u32>,
+    /// The words of each tool, see [`HeldWords`], one tool after the other.
+    held: Vec<u32>,
     /// By text.
     words: Vec<PartWord>,
     /// Of all words, one after the other.
@@ -95,6 +114,11 @@ pub struct Part {
     pub(crate) signs: Vec<Signs>,
     /// Spellings by which a tool is named exactly, by number.
     pub(crate) keys: Vec<(u64, u32)>,
+}
+
+/// Where something ends that has so many before it. The lists of one server are bounded far below.
+fn end(count: usize) -> u32 {
+    u32::try_from(count).unwrap_or(u32::MAX)
 }
 
 /// The number of a spelling.
@@ -139,25 +163,50 @@ impl Part {
 
     /// The ids of its tools, in the order of their names.
     pub fn ids(&self) -> impl Iterator<Item = &ToolId> {
-        self.entries.iter().map(|entry| &entry.id)
+        self.ids.iter()
+    }
+
+    /// The id of the tool at a place.
+    pub fn id(&self, place: usize) -> Option<&ToolId> {
+        self.ids.get(place)
+    }
+
+    /// What is known of the tool at a place.
+    pub(crate) fn entry(&self, place: usize) -> Option<Entry<'_>> {
+        let row = self.rows.get(place)?;
+        let before = place.checked_sub(1).and_then(|at| self.rows.get(at));
+        let (from, held) = before.map_or((0, 0), |before| (before.text, before.held));
+        let sequence = |from: u32, to: u32| self.sequences.get(from as usize..to as usize);
+        Some(Entry {
+            id: self.ids.get(place)?,
+            name: sequence(from, row.name)?,
+            text: sequence(row.name, row.text)?,
+            held: HeldWords::of(self.held.get(held as usize..row.held as usize)?)?,
+            letters: row.letters,
+            takes: row.takes,
+            actions: row.actions,
+        })
+    }
+
+    /// Everything that is known of every tool.
+    #[cfg(test)]
+    pub(crate) fn entries(&self) -> impl Iterator<Item = Entry<'_>> {
+        (0..self.len()).filter_map(|place| self.entry(place))
     }
 
     /// Where a tool stands among them.
     pub fn place(&self, tool: &str) -> Option<usize> {
-        let found = self
-            .entries
-            .binary_search_by(|entry| entry.id.tool().cmp(tool));
-        found.ok()
+        self.ids.binary_search_by(|id| id.tool().cmp(tool)).ok()
     }
 
     /// How many tools it holds.
     pub fn len(&self) -> usize {
-        self.entries.len()
+        self.ids.len()
     }
 
     /// Whether it holds no tool.
     pub fn is_empty(&self) -> bool {
-        self.entries.is_empty()
+        self.ids.is_empty()
     }
 }
 
@@ -212,7 +261,10 @@ struct Collector<'w> {
     slots: QuickMap<WordId, u32>,
     names: Vec<(WordId, Arc<str>)>,
     lists: Vec<Vec<Posting>>,
-    entries: Vec<Entry>,
+    ids: Vec<ToolId>,
+    rows: Vec<Row>,
+    sequences: Vec<u32>,
+    held: Vec<u32>,
     keys: Vec<(u64, u32)>,
     vectors: Vec<[i8; DIMENSIONS]>,
     scales: Vec<f32>,
@@ -226,7 +278,10 @@ impl<'w> Collector<'w> {
             slots: QuickMap::default(),
             names: Vec::new(),
             lists: Vec::new(),
-            entries: Vec::new(),
+            ids: Vec::new(),
+            rows: Vec::new(),
+            sequences: Vec::new(),
+            held: Vec::new(),
             keys: Vec::new(),
             vectors: Vec::new(),
             scales: Vec::new(),
@@ -308,7 +363,7 @@ impl<'w> Collector<'w> {
         }
         let mut takes = 0;
         self.schema(&tool.input_schema, 0, reader, tally, &mut takes);
-        let place = u32::try_from(self.entries.len()).unwrap_or(u32::MAX);
+        let place = end(self.ids.len());
         let mut held = Vec::with_capacity(tally.counts.len());
         for (slot, counts) in &tally.counts {
             let impact = self.weights.impact(counts, &tally.lengths);
@@ -324,22 +379,26 @@ impl<'w> Collector<'w> {
                 fields,
             });
         }
+        HeldWords::pack(&mut held, &mut self.held);
         let packed = Meaning::shared().tool(&tally.about);
         self.vectors.push(narrow(&packed.steps));
         self.scales.push(packed.scale);
         self.signs.push(signs(&packed.steps));
         let lexicon = Lexicon::shared();
-        self.entries.push(Entry {
-            id: tool.id.clone(),
+        self.ids.push(tool.id.clone());
+        self.sequences.extend(&name);
+        let name_ends = end(self.sequences.len());
+        self.sequences.extend(&text);
+        self.rows.push(Row {
+            name: name_ends,
+            text: end(self.sequences.len()),
+            held: end(self.held.len()),
+            letters: u32::try_from(tool.id.tool().chars().count()).unwrap_or(u32::MAX),
+            takes,
             actions: lexicon
                 .first_action(&name)
                 .or_else(|| lexicon.first_action(&text))
                 .unwrap_or(0),
-            name: name.into(),
-            text: text.into(),
-            held: HeldWords::of(held),
-            letters: u32::try_from(tool.id.tool().chars().count()).unwrap_or(u32::MAX),
-            takes,
         });
         let own = key(tool.id.tool());
         for prefix in std::iter::once(server.name).chain(server.aliases.iter().map(String::as_str))
@@ -416,7 +475,10 @@ impl<'w> Collector<'w> {
         Part {
             server: server.into(),
             server_words: common.server_words.clone().into(),
-            entries: self.entries,
+            ids: self.ids,
+            rows: self.rows,
+            sequences: self.sequences,
+            held: self.held,
             words,
             texts: texts.into(),
             postings,

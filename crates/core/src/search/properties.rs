@@ -86,7 +86,7 @@ fn catalog() -> impl Strategy<Value = Catalog> {
 fn naive(index: &Index, query: &Query, weights: &[u32]) -> Vec<(ToolId, u32)> {
     let mut out = Vec::new();
     for part in index.slots.iter().flatten() {
-        for entry in &part.entries {
+        for entry in part.entries() {
             let mut sum = 0;
             for (term, weight) in query.terms.iter().zip(weights) {
                 let mut best = 0;

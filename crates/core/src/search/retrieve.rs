@@ -248,7 +248,7 @@ pub(crate) fn retrieve(index: &Index, query: &Query, scope: &Scope<'_>) -> Found
         met
     });
     if let Some(allow) = scope.allow {
-        let allowed = |c: &Candidate| index.entry(c.number).is_some_and(|e| allow(&e.id));
+        let allowed = |c: &Candidate| index.entry(c.number).is_some_and(|e| allow(e.id));
         candidates.retain(allowed);
         akin.retain(allowed);
         total = candidates.len();

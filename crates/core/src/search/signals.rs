@@ -96,7 +96,7 @@ struct Counted {
 /// A candidate that was looked at.
 struct Seen<'a> {
     part: &'a Part,
-    entry: &'a Entry,
+    entry: Entry<'a>,
     /// Place in [`Judge::servers`].
     server: usize,
 }
@@ -218,7 +218,7 @@ impl<'a> Judge<'a> {
             let (slot, tool) = index.locate(candidate.number);
             let part = index.part(slot);
             let Some((part, entry)) =
-                part.and_then(|part| Some((&**part, part.entries.get(tool as usize)?)))
+                part.and_then(|part| Some((&**part, part.entry(tool as usize)?)))
             else {
                 self.seen.push(None);
                 self.likeness.extend(self.query.about.iter().map(|_| 0.0));
@@ -369,9 +369,9 @@ impl<'a> Judge<'a> {
         out[2] = score / self.best;
         let shares = self.shares(self.spoken(place));
         out[3..9].copy_from_slice(&shares.cover[..KINDS_TOLD]);
-        [out[9], out[10], out[18]] = self.name(&entry.name, &part.server_words);
-        out[11] = self.pairs(&entry.name, shares.said[0]);
-        out[12] = self.pairs(&entry.text, shares.said[1]);
+        [out[9], out[10], out[18]] = self.name(entry.name, &part.server_words);
+        out[11] = self.pairs(entry.name, shares.said[0]);
+        out[12] = self.pairs(entry.text, shares.said[1]);
         [out[13], out[14]] = self.actions(entry.actions);
         out[15] = truth(self.named.binary_search(&candidate.number).is_ok());
         out[16] = truth(server.named);
@@ -463,7 +463,7 @@ fn more(a: f32, b: f32) -> f32 {
 }
 
 /// Notes how well a tool speaks for each term.
-fn speak(lookup: &Lookup, entry: &Entry, spoken: &mut [Spoken]) {
+fn speak(lookup: &Lookup, entry: Entry<'_>, spoken: &mut [Spoken]) {
     lookup.each(entry.held.words(), |place, terms| {
         let held = entry.held.at(place).fields;
         for term in terms {

@@ -167,23 +167,41 @@ struct Wanted<'a> {
 impl Vocabulary {
     /// The words of `parts`, which are `(slot, part)`.
     pub(crate) fn build<'a>(parts: impl Iterator<Item = (u32, &'a Part)>) -> Self {
-        let mut places: QuickMap<WordId, (Arc<str>, Vec<Place>)> = QuickMap::default();
-        for (slot, part) in parts {
-            for (text, word) in part.words() {
-                let entry = places
-                    .entry(word.id)
-                    .or_insert_with(|| (text.into(), Vec::new()));
-                entry.1.push(Place {
-                    slot,
-                    start: word.start,
-                    len: word.len,
-                });
-            }
+        let parts: Vec<(u32, &Part)> = parts.collect();
+        // First each word gets a number, then its places: so every list is made in its length at once.
+        let mut numbers: QuickMap<WordId, u32> = QuickMap::default();
+        let mut met: Vec<(WordId, &str, usize)> = Vec::new();
+        let mut order = Vec::with_capacity(parts.iter().map(|(_, part)| part.words().len()).sum());
+        for (text, word) in parts.iter().flat_map(|(_, part)| part.words()) {
+            let number = *numbers.entry(word.id).or_insert_with(|| {
+                met.push((word.id, text, 0));
+                u32::try_from(met.len() - 1).unwrap_or(u32::MAX)
+            });
+            met[number as usize].2 += 1;
+            order.push(number);
         }
-        let words = places.into_iter().map(|(id, (text, mut places))| {
-            places.sort_unstable_by_key(|p| p.slot);
-            Arc::new(Listed::new(id, text, places))
+        let lists = met.iter().map(|(_, _, count)| Vec::with_capacity(*count));
+        let mut lists: Vec<Vec<Place>> = lists.collect();
+        let placed = parts.iter().flat_map(|&(slot, part)| {
+            let words = part.words();
+            words.map(move |(_, word)| Place {
+                slot,
+                start: word.start,
+                len: word.len,
+            })
         });
+        for (number, place) in order.into_iter().zip(placed) {
+            lists[number as usize].push(place);
+        }
+        let words = met
+            .into_iter()
+            .zip(lists)
+            .map(|((id, text, _), mut places)| {
+                if !places.is_sorted_by_key(|p| p.slot) {
+                    places.sort_unstable_by_key(|p| p.slot);
+                }
+                Arc::new(Listed::new(id, text.into(), places))
+            });
         Self::of(words.collect())
     }
 

@@ -75,11 +75,20 @@ pub struct Connections {
 
 /// What comes from the configuration.
 struct Current {
-    servers: HashMap<String, Server>,
+    config: Option<Arc<Config>>,
+    /// Where each server stands in the configuration.
+    servers: HashMap<String, usize>,
     discovery: DiscoveryService,
     options: DiscoveryOptions,
     /// Bounds how many servers are asked at once.
     places: Arc<Semaphore>,
+}
+
+impl Current {
+    fn server(&self, name: &str) -> Option<&Server> {
+        let at = *self.servers.get(name)?;
+        self.config.as_ref()?.servers.get(at)
+    }
 }
 
 impl Connections {
@@ -120,6 +129,7 @@ impl Connections {
         };
         let cache = ListCache::new(nowhere);
         let current = Current {
+            config: None,
             servers: HashMap::new(),
             discovery: DiscoveryService::new(Arc::new(lister), Arc::new(cache)),
             options: DiscoveryOptions::serving(),
@@ -165,7 +175,7 @@ impl Connections {
             let _place = current.places.acquire().await;
             return self.adapters.list(name, &self.resolver, &self.clock).await;
         }
-        let Some(server) = current.servers.get(name) else {
+        let Some(server) = current.server(name) else {
             let gone = "the configuration does not have it any more".to_owned();
             return Err(DiscoveryError::ConnectionFailed(gone));
         };
@@ -236,10 +246,12 @@ impl Upstream for Connections {
         discovery.configure(config.servers.clone());
         let parallel = usize::try_from(settings.limits.parallel_discoveries).unwrap_or(usize::MAX);
         self.current.store(Arc::new(Current {
+            config: Some(Arc::clone(config)),
             servers: config
                 .servers
                 .iter()
-                .map(|server| (server.name.clone(), server.clone()))
+                .enumerate()
+                .map(|(at, server)| (server.name.clone(), at))
                 .collect(),
             discovery,
             options: DiscoveryOptions {
@@ -252,18 +264,17 @@ impl Upstream for Connections {
 
     fn kept(&self, server: &str) -> Option<Listed> {
         let current = self.current.load();
-        let server = current.servers.get(server)?;
+        let server = current.server(server)?;
         current.discovery.kept_tools(server).as_ref().map(listed)
     }
 
-    fn made(&self, server: &str) -> Option<Made> {
-        let current = self.current.load();
-        current.discovery.made(current.servers.get(server)?)
+    fn made(&self, server: &str, fingerprint: &str) -> Option<Made> {
+        self.current.load().discovery.made(server, fingerprint)
     }
 
     fn keep_made(&self, server: &str, at_ms: i64, made: &[u8]) {
         let current = self.current.load();
-        if let Some(server) = current.servers.get(server) {
+        if let Some(server) = current.server(server) {
             current.discovery.keep_made(server, at_ms, made);
         }
     }

@@ -203,10 +203,8 @@ impl DiscoveryService {
     }
 
     /// What was made from the kept tools of a server, fresh or not. Reads a file.
-    pub(super) fn made(&self, server: &Server) -> Option<Made> {
-        let now = (self.clock)();
-        self.cache
-            .get_made(&server.name, &server.fingerprint(), now)
+    pub(super) fn made(&self, server: &str, fingerprint: &str) -> Option<Made> {
+        self.cache.get_made(server, fingerprint, (self.clock)())
     }
 
     /// Keeps what was made from the tools that a server listed at a time. A disk that fails costs the

@@ -13,7 +13,9 @@ use flate2::Compression;
 use flate2::read::DeflateDecoder;
 use flate2::write::DeflateEncoder;
 use serde_json::value::RawValue;
+use toolcrib_core::ToolId;
 use toolcrib_core::canon::Hash;
+use toolcrib_core::catalog::Inference;
 use toolcrib_core::limits::CACHE_FILE_BYTES_MAX;
 use toolcrib_core::policy::Risk;
 use toolcrib_core::search::Part;
@@ -48,7 +50,8 @@ pub(super) struct Kit {
 /// What is known of a tool without reading its definition.
 #[derive(Debug)]
 pub(super) struct Packed {
-    pub(super) name: String,
+    /// Where it stands in the part.
+    pub(super) place: usize,
     /// The hash of what a person approves.
     pub(super) hash: Hash,
     /// Its risk as long as no override says otherwise.
@@ -57,23 +60,30 @@ pub(super) struct Packed {
     pub(super) tags: Vec<String>,
 }
 
+/// Stands for this program and how it reads tools under a configuration.
+pub(super) fn reading(inference: &Inference) -> Option<Hash> {
+    let (length, written) = (*PROGRAM)?;
+    let mut to = Writer::default();
+    to.u64(length);
+    to.u64(written);
+    inference.write(&mut to);
+    Some(Hash::of(&to.into_bytes()))
+}
+
 /// Stands for everything beside the list itself that a kit follows from.
 fn seal(supplier: &Supplier, terms: &Terms) -> Option<Hash> {
     // What a trusted server says of itself counts for more than a kit holds.
     if supplier.kind != Kind::Server || supplier.facts.trusted {
         return None;
     }
-    let (length, written) = (*PROGRAM)?;
     let mut to = Writer::default();
-    to.u64(length);
-    to.u64(written);
+    to.bytes(terms.reading?.as_bytes());
     to.text(&supplier.name);
     to.text(&supplier.description);
     to.count(supplier.aliases.len());
     for alias in &supplier.aliases {
         to.text(alias);
     }
-    terms.inference.write(&mut to);
     Some(Hash::of(&to.into_bytes()))
 }
 
@@ -96,7 +106,7 @@ impl Kit {
         to.count(rack.entries().len());
         let mut list = DeflateEncoder::new(Vec::new(), Compression::fast());
         for (at, entry) in rack.entries().iter().enumerate() {
-            to.text(entry.tool.id.tool());
+            to.count(rack.part.place(entry.tool.id.tool())?);
             to.bytes(entry.hash.as_bytes());
             let risk = Risk::of_unbelieved(&entry.tool);
             to.count(Risk::ALL.iter().position(|level| *level == risk)?);
@@ -130,7 +140,7 @@ impl Kit {
         let mut tools = Vec::with_capacity(count.min(from.left()));
         for _ in 0..count {
             tools.push(Packed {
-                name: from.text()?.to_owned(),
+                place: from.count()?,
                 hash: Hash::from_bytes(from.bytes()?.try_into().ok()?),
                 risk: *Risk::ALL.get(from.count()?)?,
                 tags: {
@@ -143,14 +153,22 @@ impl Kit {
         }
         let definitions = from.bytes()?.into();
         let part = Part::of_written(&mut from)?;
-        let known = tools.iter().all(|tool| part.place(&tool.name).is_some());
-        (known && part.len() == tools.len() && *part.server() == *supplier.name).then(|| Self {
+        // Each tool of the part once.
+        let mut places: Vec<usize> = tools.iter().map(|tool| tool.place).collect();
+        places.sort_unstable();
+        let whole = places.into_iter().eq(0..part.len());
+        (whole && *part.server() == *supplier.name).then(|| Self {
             domain: domain.map(Arc::from),
             part: Arc::new(part),
             tools,
             seal,
             definitions,
         })
+    }
+
+    /// The id of one of its tools.
+    pub(super) fn id(&self, tool: &Packed) -> Option<&ToolId> {
+        self.part.id(tool.place)
     }
 
     /// The tools as the server sent them.

@@ -5,6 +5,7 @@ use std::sync::{Arc, OnceLock};
 use serde_json::value::RawValue;
 use toolcrib_config::load::Config;
 use toolcrib_core::canon::{Hash, definition_hash};
+use toolcrib_core::pattern::rules::Verdict;
 use toolcrib_core::policy::approval::Wait;
 use toolcrib_core::policy::{Approval, ServerFacts};
 use toolcrib_core::search::{Part, ServerTools, Weights};
@@ -158,7 +159,7 @@ impl Kit {
     pub(super) fn names(&self) -> Vec<Definition> {
         let tools = self.tools.iter();
         tools
-            .map(|tool| as_defined(&tool.name, &tool.hash, ""))
+            .filter_map(|tool| Some(as_defined(self.id(tool)?.tool(), &tool.hash, "")))
             .collect()
     }
 }
@@ -184,6 +185,18 @@ pub(super) enum Judged {
 }
 
 impl Judged {
+    /// What a list of so many definitions became. Where each is accepted there is no more to remember.
+    pub(super) fn of_observed(observed: Vec<Observed>, count: usize) -> Self {
+        let accepted = |tool: &Observed| {
+            approval(tool.standing) == Approval::Approved && tool.request.is_none()
+        };
+        if observed.len() == count && observed.iter().all(accepted) {
+            Self::Accepted
+        } else {
+            Self::Observed(observed)
+        }
+    }
+
     fn of(&self, at: usize) -> (Approval, Option<String>) {
         match self {
             Self::Accepted => (Approval::Approved, None),
@@ -237,18 +250,18 @@ impl Rack {
         let mut once = Once::default();
         let mut marks = Vec::with_capacity(kit.tools.len());
         for (at, tool) in kit.tools.iter().enumerate() {
-            let (enabled, tags, _) = ruled(&supplier, &tool.name, &[], &terms.config);
-            if tags != tool.tags {
+            let id = kit.id(tool)?;
+            let (verdict, left_out) = ruled(&supplier, id.tool(), &[], &terms.config);
+            if verdict.tags != tool.tags {
                 return None;
             }
-            let id = ToolId::new(Arc::clone(&supplier.name), tool.name.as_str());
             let mark = Mark {
-                enabled,
+                enabled: verdict.enabled && left_out.is_none(),
                 approval: judged.of(at).0,
-                needs: once.needs(&terms.rulebook.needs(&id, tool.risk)),
+                needs: once.needs(&terms.rulebook.needs(id, tool.risk)),
                 domain: kit.domain.clone(),
             };
-            marks.push((kit.part.place(&tool.name)?, mark));
+            marks.push((tool.place, mark));
         }
         marks.sort_unstable_by_key(|(place, _)| *place);
         Some(Self {
@@ -430,8 +443,7 @@ impl Rack {
         match &self.folded {
             Some(folded) => {
                 let tools = folded.kit.tools.iter();
-                let places = tools.filter_map(|tool| self.part.place(&tool.name));
-                places.filter_map(|at| self.part.ids().nth(at)).collect()
+                tools.filter_map(|tool| folded.kit.id(tool)).collect()
             }
             None => self.entries().iter().map(|e| &e.tool.id).collect(),
         }
@@ -477,8 +489,13 @@ impl Tools {
             };
             let mut tool = offer.tool;
             let own_tags = tool.tags.clone();
-            let (enabled, tags, rule) = ruled(supplier, tool.id.tool(), &own_tags, &terms.config);
-            (tool.enabled, tool.tags) = (enabled, tags);
+            let (verdict, left_out) = ruled(supplier, tool.id.tool(), &own_tags, &terms.config);
+            let rule = match left_out {
+                Some(why) if verdict.enabled => format!("disabled: {why}"),
+                _ => verdict.to_string(),
+            };
+            tool.enabled = verdict.enabled && left_out.is_none();
+            tool.tags = verdict.tags;
             let (server, name) = (tool.id.server(), tool.id.tool());
             let domains = terms.inference.domains(server, name);
             let categories = terms.inference.categories(server, name);
@@ -517,17 +534,13 @@ impl Tools {
     }
 }
 
-/// Whether rules leave a tool enabled, its own tags with theirs, and what decided.
+/// What rules say of a tool with its own tags, and why its server leaves it out, where it does.
 fn ruled(
     supplier: &Supplier,
     tool: &str,
     own_tags: &[String],
     config: &Config,
-) -> (bool, Vec<String>, String) {
+) -> (Verdict, Option<&'static str>) {
     let verdict = config.rules.verdict(&supplier.name, tool, own_tags).verdict;
-    let said = verdict.to_string();
-    match supplier.leaves_out(tool) {
-        Some(why) if verdict.enabled => (false, verdict.tags, format!("disabled: {why}")),
-        _ => (verdict.enabled, verdict.tags, said),
-    }
+    (verdict, supplier.leaves_out(tool))
 }

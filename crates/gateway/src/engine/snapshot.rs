@@ -75,6 +75,36 @@ impl Snapshot {
         rulebook: Arc<Rulebook>,
         racks: Vec<Arc<Rack>>,
     ) -> Self {
+        let parts = racks.iter().map(|rack| Arc::clone(&rack.part));
+        let index = Index::from_parts(parts);
+        Self::indexed(number, config, rulebook, racks, index)
+    }
+
+    /// The same with an index that was put together before; where it is of other parts it is put
+    /// together anew.
+    pub(super) fn with_index(
+        number: u64,
+        config: Arc<Config>,
+        rulebook: Arc<Rulebook>,
+        racks: Vec<Arc<Rack>>,
+        index: Index,
+    ) -> Self {
+        let of_these = index.servers().count() == racks.len()
+            && racks.iter().all(|rack| index.holds(&rack.part));
+        if of_these {
+            Self::indexed(number, config, rulebook, racks, index)
+        } else {
+            Self::new(number, config, rulebook, racks)
+        }
+    }
+
+    fn indexed(
+        number: u64,
+        config: Arc<Config>,
+        rulebook: Arc<Rulebook>,
+        racks: Vec<Arc<Rack>>,
+        index: Index,
+    ) -> Self {
         let mut spellings = Spellings::default();
         for (at, rack) in racks.iter().enumerate() {
             spellings.add(&rack.supplier.name, at);
@@ -89,7 +119,7 @@ impl Snapshot {
             number,
             config,
             rulebook,
-            index: Index::from_parts(racks.iter().map(|rack| Arc::clone(&rack.part))),
+            index,
             order: racks.iter().map(name).collect(),
             racks: racks.into_iter().map(|rack| (name(&rack), rack)).collect(),
             spellings: Arc::new(spellings),

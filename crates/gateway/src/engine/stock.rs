@@ -4,16 +4,18 @@ use std::sync::{Arc, PoisonError};
 
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
+use toolcrib_core::canon::Hash;
 use toolcrib_core::catalog::Inference;
 use toolcrib_core::policy::approval::Origin;
 use toolcrib_core::policy::{ApprovalMode, Rulebook};
+use toolcrib_core::search::{Index, Part};
 use toolcrib_store::approval::observation::{Definition, Observation, Observed};
 
 use super::Engine;
 use super::abreast::abreast;
 use super::cache::Cache;
 use super::error::Error;
-use super::kit::Kit;
+use super::kit::{self, Kit};
 use super::rack::{Draft, Judged, Rack, Source};
 use super::snapshot::Snapshot;
 use super::supplier::Supplier;
@@ -67,8 +69,9 @@ impl Engine {
         mode: ApprovalMode,
     ) -> Judged {
         let observation = observation(supplier, tools, mode);
+        let count = observation.tools.len();
         match self.store.observe(observation, self.clock.now_ms()).await {
-            Ok(observed) => Judged::Observed(observed),
+            Ok(observed) => Judged::of_observed(observed, count),
             Err(error) => {
                 tracing::error!(
                     server = &*supplier.name,
@@ -117,6 +120,9 @@ impl Engine {
         let upstream = Arc::clone(&self.upstream);
         let under = terms.clone();
         let parcels = abreast(orders, move |order| order.fetch(&*upstream, &under)).await;
+        // Where every part is known by now, the index is put together while the store is asked.
+        let parts: Option<Vec<Arc<Part>>> = parcels.iter().map(Parcel::part).collect();
+        let index = parts.map(|parts| tokio::spawn(blocking(move || Index::from_parts(parts))));
         let judged = self.judge_all(&parcels, &terms).await;
         let parcels = parcels.into_iter().zip(judged).collect();
         let under = terms.clone();
@@ -130,7 +136,17 @@ impl Engine {
         }
         let racks = stowed.into_iter().map(|(rack, _)| rack).collect();
         let number = before.map_or(1, |before| before.number + 1);
-        let build = move || Snapshot::new(number, terms.config, terms.rulebook, racks);
+        let index = match index {
+            Some(index) => index.await.ok(),
+            None => None,
+        };
+        let Terms {
+            config, rulebook, ..
+        } = terms;
+        let build = move || match index {
+            Some(index) => Snapshot::with_index(number, config, rulebook, racks, index),
+            None => Snapshot::new(number, config, rulebook, racks),
+        };
         (blocking(build).await, cache)
     }
 
@@ -162,15 +178,17 @@ impl Engine {
 
     /// Holds lists against what was accepted. The texts of definitions are only needed where something
     /// is new.
-    async fn judge_lists(&self, lists: Vec<Doubted<'_>>, mode: ApprovalMode) -> Vec<Judged> {
+    async fn judge_lists(&self, mut lists: Vec<Doubted<'_>>, mode: ApprovalMode) -> Vec<Judged> {
+        let counts: Vec<usize> = lists.iter().map(|list| list.names.len()).collect();
         let unknown = |error: &dyn std::fmt::Display| {
             tracing::error!(%error, "what was accepted of servers cannot be read; their tools wait");
-            lists.iter().map(|_| Judged::Unknown).collect()
+            counts.iter().map(|_| Judged::Unknown).collect()
         };
-        let names = lists.iter().map(|list| list.names.clone());
-        let suppliers = lists.iter().map(|list| list.supplier);
-        let observations = suppliers.zip(names);
-        let observations = observations.map(|(by, names)| observation(by, names, mode));
+        let names = lists.iter_mut();
+        let observations = names.map(|list| {
+            let names = std::mem::take(&mut list.names);
+            observation(list.supplier, names, mode)
+        });
         let standings = match self.store.standings(observations.collect()).await {
             Ok(standings) => standings,
             Err(error) => return unknown(&error),
@@ -183,11 +201,13 @@ impl Engine {
             Ok(observed) => observed.into_iter(),
             Err(error) => return unknown(&error),
         };
-        let outcome = |standing: Option<Vec<Observed>>| {
+        let outcome = |(standing, count): (Option<Vec<Observed>>, &usize)| {
             let observed = standing.or_else(|| observed.next());
-            observed.map_or(Judged::Unknown, Judged::Observed)
+            observed.map_or(Judged::Unknown, |observed| {
+                Judged::of_observed(observed, *count)
+            })
         };
-        standings.into_iter().map(outcome).collect()
+        standings.into_iter().zip(&counts).map(outcome).collect()
     }
 
     /// Holds every list against what was accepted once more: somebody settled something.
@@ -350,7 +370,7 @@ impl Order {
 
 /// What an earlier process read and packed of a server.
 fn packed(supplier: &Supplier, upstream: &dyn Upstream, terms: &Terms) -> Option<Found> {
-    let made = upstream.made(&supplier.name)?;
+    let made = upstream.made(&supplier.name, &supplier.fingerprint)?;
     let kit = Kit::open(made.bytes(), supplier, terms)?;
     Some(Found {
         source: Source::Listed(made.stored_ms),
@@ -360,6 +380,15 @@ fn packed(supplier: &Supplier, upstream: &dyn Upstream, terms: &Terms) -> Option
 }
 
 impl Parcel {
+    /// Its part of the index, where no definition has to be read for it.
+    fn part(&self) -> Option<Arc<Part>> {
+        match self.found.as_ref().map(|found| &found.goods) {
+            Some(Goods::Draft(_)) => None,
+            Some(Goods::Kit(kit)) => Some(Arc::clone(&kit.part)),
+            None => Some(Rack::empty(Arc::clone(&self.supplier)).part),
+        }
+    }
+
     /// The definitions as approval looks at them, without their texts.
     fn names(&self) -> Vec<Definition> {
         match self.found.as_ref().map(|found| &found.goods) {
@@ -385,9 +414,8 @@ impl Parcel {
         let draft = match found.goods {
             Goods::Draft(draft) => draft,
             Goods::Kit(kit) => {
-                let (supplier, judged) = (Arc::clone(&self.supplier), judged.clone());
-                let whole = Arc::clone(&kit);
-                match Rack::unpack(supplier, found.source, whole, judged, terms) {
+                let (supplier, whole) = (Arc::clone(&self.supplier), Arc::clone(&kit));
+                match Rack::unpack(supplier, found.source, whole, judged.clone(), terms) {
                     Some(rack) => return (Arc::new(rack), found.fresh),
                     None => kit.draft(&self.supplier),
                 }
@@ -405,6 +433,8 @@ pub(super) struct Terms {
     pub(super) rulebook: Arc<Rulebook>,
     /// What names mean.
     pub(super) inference: Arc<Inference>,
+    /// Stands for this program and what names mean, where the program can be told from others.
+    pub(super) reading: Option<Hash>,
 }
 
 impl Terms {
@@ -419,18 +449,20 @@ impl Terms {
             )
             .suggest("Correct the overrides and try again")
         })?;
-        Ok(Self {
-            inference: Arc::new(config.settings.capabilities.inference()),
-            config,
-            rulebook: Arc::new(rulebook),
-        })
+        Ok(Self::with(config, Arc::new(rulebook)))
     }
 
     pub(super) fn of(snapshot: &Snapshot) -> Self {
+        Self::with(Arc::clone(&snapshot.config), Arc::clone(&snapshot.rulebook))
+    }
+
+    fn with(config: Arc<Config>, rulebook: Arc<Rulebook>) -> Self {
+        let inference = config.settings.capabilities.inference();
         Self {
-            inference: Arc::new(snapshot.config.settings.capabilities.inference()),
-            config: Arc::clone(&snapshot.config),
-            rulebook: Arc::clone(&snapshot.rulebook),
+            reading: kit::reading(&inference),
+            inference: Arc::new(inference),
+            config,
+            rulebook,
         }
     }
 }

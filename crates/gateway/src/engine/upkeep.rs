@@ -27,6 +27,23 @@ impl Engine {
         self.tasks.spawn(Arc::clone(self).hear_changes());
         let engine = Arc::clone(self);
         self.tasks.spawn_blocking(move || engine.pack_all());
+        self.warm();
+    }
+
+    /// Asks every server whose tools are not known or not fresh, where the configuration wants that. Nobody
+    /// waits for it, and no more are asked at once than at any other time.
+    fn warm(self: &Arc<Self>) {
+        let snapshot = self.snapshot();
+        let cache = snapshot.config.settings.cache.as_ref();
+        let wanted = cache.is_some_and(|cache| cache.enabled && cache.warm_at_start);
+        if !wanted || !snapshot.config.settings.enabled.0 {
+            return;
+        }
+        for rack in snapshot.racks().filter(|rack| rack.supplier.enabled) {
+            if self.wants_asking(rack) {
+                drop(self.ask(&rack.supplier, Wish::Fresh));
+            }
+        }
     }
 
     /// Packs the tools that had to be read from kept lists, so that the next process need not.
@@ -141,7 +158,7 @@ mod tests {
     use uuid::Uuid;
 
     use super::*;
-    use crate::engine::fixture::{SERVERS, Still, Workshop};
+    use crate::engine::fixture::{SERVERS, Still, Workshop, until};
 
     #[tokio::test]
     async fn retention_is_as_configured_and_zero_keeps_everything() {
@@ -151,6 +168,29 @@ mod tests {
         assert_eq!(keep.size_bytes_max, Some(3 * MEGABYTE));
         let keep = retention(&shop.config("audit: {retentionDays: 0, maxMegabytes: 0}\n"));
         assert_eq!(keep, Retention::default());
+    }
+
+    #[tokio::test]
+    async fn every_server_that_is_on_is_asked_at_the_start_where_the_configuration_says_so() {
+        let off = "  away: {command: away, enabled: false}\n";
+        let servers = format!("{SERVERS}{off}cache: {{enabled: true, warmAtStart: WARM}}\n");
+        let shop = Workshop::open(&servers.replace("WARM", "false")).await;
+        shop.engine.start();
+        assert!(shop.puppets.seen().is_empty(), "{:?}", shop.puppets.seen());
+        let shop = Workshop::open(&servers.replace("WARM", "true")).await;
+        shop.engine.start();
+        let known = |name: &str| {
+            let snapshot = shop.engine.snapshot();
+            snapshot.own_rack(name).is_some_and(|rack| rack.is_known())
+        };
+        until(|| known("github") && known("notes-v2")).await;
+        let mut seen = shop.puppets.seen();
+        seen.sort();
+        assert_eq!(seen, ["list github", "list notes-v2"]);
+        assert_eq!(shop.engine.counts().tools_total, 5);
+        // Tools that are known and fresh are not asked for again.
+        shop.engine.warm();
+        assert_eq!(shop.puppets.seen().len(), 2);
     }
 
     /// A call that was under way in a process which shared the store and is gone.

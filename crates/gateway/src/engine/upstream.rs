@@ -31,9 +31,9 @@ pub trait Upstream: Send + Sync + 'static {
     /// may read a file.
     fn kept(&self, server: &str) -> Option<Listed>;
 
-    /// What an earlier process made from the tools that are kept of a server, while those have not
-    /// changed. May read a file.
-    fn made(&self, _server: &str) -> Option<Made> {
+    /// What an earlier process made from the tools that are kept of a server with this fingerprint,
+    /// while those have not changed. May read a file.
+    fn made(&self, _server: &str, _fingerprint: &str) -> Option<Made> {
         None
     }
 

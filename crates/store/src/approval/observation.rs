@@ -226,10 +226,10 @@ fn plan(observation: &Observation, known: &Known) -> Plan {
     let mut first = HashMap::new();
     let mut asked = HashSet::new();
     for (place, tool) in observation.tools.iter().enumerate() {
-        let id = request_id(Kind::Tool, &observation.server, &tool.tool, &tool.hash);
+        let id = || request_id(Kind::Tool, &observation.server, &tool.tool, &tool.hash);
         let original = *first.entry(tool.tool.as_str()).or_insert(place);
         let standing = if original == place {
-            judge(case(observation, known, tool, &id))
+            judge(case(observation, known, tool, id))
         } else if observation.tools[original].hash == tool.hash {
             plan.observed[original].standing
         } else {
@@ -241,10 +241,11 @@ fn plan(observation: &Observation, known: &Known) -> Plan {
                     plan.steps.push(Step::Accept(place));
                 }
                 Standing::PendingNew | Standing::PendingChanged => {
+                    let id = id();
                     if !known.pending.contains(&id) {
                         plan.steps.push(Step::Ask(place));
                     }
-                    asked.insert(id.clone());
+                    asked.insert(id);
                 }
                 Standing::Unchanged | Standing::Rejected => {}
             }
@@ -252,7 +253,7 @@ fn plan(observation: &Observation, known: &Known) -> Plan {
         plan.observed.push(Observed {
             tool: tool.tool.clone(),
             standing,
-            request: (original == place && !standing.is_usable()).then_some(id),
+            request: (original == place && !standing.is_usable()).then(id),
         });
     }
     // Questions about definitions that are no longer there need no answer, unless the whole server
@@ -264,7 +265,13 @@ fn plan(observation: &Observation, known: &Known) -> Plan {
     plan
 }
 
-fn case(observation: &Observation, known: &Known, tool: &Definition, id: &str) -> Case {
+/// What a tool is judged by. Its request has an id that is only made where some were turned down.
+fn case(
+    observation: &Observation,
+    known: &Known,
+    tool: &Definition,
+    id: impl Fn() -> String,
+) -> Case {
     let accepted = match known.pins.get(&tool.tool) {
         None => Accepted::Nothing,
         Some((hash, by_person)) if *hash == tool.hash => Accepted::Same {
@@ -277,7 +284,7 @@ fn case(observation: &Observation, known: &Known, tool: &Definition, id: &str) -
         first_list_accepted: observation.first_list_accepted,
         server: known.server,
         accepted,
-        turned_down: known.turned_down.contains(id),
+        turned_down: !known.turned_down.is_empty() && known.turned_down.contains(&id()),
     }
 }
 

@@ -15,6 +15,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../../migrations/0002_learned.sql"),
     include_str!("../../migrations/0003_capability.sql"),
     include_str!("../../migrations/0004_approval_mark.sql"),
+    include_str!("../../migrations/0005_pin_index.sql"),
 ];
 
 /// The page size of every database file that this program makes.
@@ -72,7 +73,7 @@ fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
 }
 
 /// Marks the file. Held against [`APPLICATION_ID`] and the number of scripts by a test.
-const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 4;";
+const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 5;";
 
 fn inspect(link: &Connection, options: &SqliteOptions) -> Result<Found, StoreError> {
     let application = number(link, "PRAGMA application_id")?;

@@ -13,32 +13,35 @@ pub(crate) struct Held {
 
 /// Every word of one tool once, by number. The numbers stand side by side, because most looks at a
 /// tool ask only whether it holds a word.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct HeldWords {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct HeldWords<'a> {
     /// The numbers of the words, then what is known of each: impact below, fields above.
-    packed: Box<[u32]>,
+    packed: &'a [u32],
 }
 
-impl HeldWords {
-    /// These words, in any order.
-    pub(crate) fn of(mut held: Vec<Held>) -> Self {
+impl<'a> HeldWords<'a> {
+    /// Puts these words, which come in any order, behind what is packed already.
+    pub(crate) fn pack(held: &mut [Held], to: &mut Vec<u32>) {
         held.sort_unstable_by_key(|h| h.word);
-        let words = held.iter().map(|h| h.word);
+        to.extend(held.iter().map(|h| h.word));
         let known = held
             .iter()
             .map(|h| u32::from(h.impact) | (u32::from(h.fields) << 16));
-        Self {
-            packed: words.chain(known).collect(),
-        }
+        to.extend(known);
+    }
+
+    /// Words as they were packed; `None` where they were not.
+    pub(crate) fn of(packed: &'a [u32]) -> Option<Self> {
+        packed.len().is_multiple_of(2).then_some(Self { packed })
     }
 
     /// How many there are.
-    pub(crate) fn len(&self) -> usize {
+    pub(crate) fn len(self) -> usize {
         self.packed.len() / 2
     }
 
     /// The numbers of the words, in order.
-    pub(crate) fn words(&self) -> &[u32] {
+    pub(crate) fn words(self) -> &'a [u32] {
         &self.packed[..self.len()]
     }
 
@@ -47,7 +50,7 @@ impl HeldWords {
         clippy::cast_possible_truncation,
         reason = "the two halves of a number"
     )]
-    pub(crate) fn at(&self, place: usize) -> Held {
+    pub(crate) fn at(self, place: usize) -> Held {
         let known = self.packed[self.len() + place];
         Held {
             word: self.packed[place],
@@ -57,13 +60,14 @@ impl HeldWords {
     }
 
     /// A word by its number.
-    pub(crate) fn get(&self, word: u32) -> Option<Held> {
+    pub(crate) fn get(self, word: u32) -> Option<Held> {
         let place = self.words().binary_search(&word).ok()?;
         Some(self.at(place))
     }
 
     /// All of them, in order.
-    pub(crate) fn iter(&self) -> impl ExactSizeIterator<Item = Held> {
-        (0..self.len()).map(|place| self.at(place))
+    #[cfg(test)]
+    pub(crate) fn iter(self) -> impl ExactSizeIterator<Item = Held> {
+        (0..self.len()).map(move |place| self.at(place))
     }
 }

@@ -3,7 +3,7 @@
 //! The bytes follow from how this very program reads tools, and say so nowhere: whoever keeps them
 //! must know by itself that the same program wrote them. Damaged bytes are no part; they never panic.
 
-use super::{Entry, Held, HeldWords, Part, PartWord, Posting};
+use super::{Part, PartWord, Posting, Row};
 use crate::catalog::ToolId;
 use crate::search::meaning::DIMENSIONS;
 use crate::search::signs::Signs;
@@ -14,17 +14,23 @@ impl Part {
     pub fn write(&self, to: &mut Writer) {
         to.text(&self.server);
         to.numbers(&self.server_words);
-        to.count(self.entries.len());
-        for entry in &self.entries {
-            to.text(entry.id.tool());
-            to.numbers(&entry.name);
-            to.numbers(&entry.text);
-            let held: Vec<Held> = entry.held.iter().collect();
-            to.rows(&held, |held| row(held.word, held.impact, held.fields));
-            to.u32(entry.letters);
-            to.u32(u32::from(entry.takes));
-            to.u32(entry.actions);
+        to.count(self.ids.len());
+        for id in &self.ids {
+            to.text(id.tool());
         }
+        to.rows(&self.rows, |row| {
+            let numbers = [row.name, row.text, row.held, row.letters];
+            let numbers = numbers
+                .into_iter()
+                .chain([u32::from(row.takes), row.actions]);
+            let mut bytes = [0; 24];
+            for (place, number) in bytes.as_chunks_mut().0.iter_mut().zip(numbers) {
+                *place = number.to_le_bytes();
+            }
+            bytes
+        });
+        to.numbers(&self.sequences);
+        to.numbers(&self.held);
         to.text(&self.texts);
         to.rows(&self.words, |word| {
             let mut bytes = [0; 20];
@@ -58,30 +64,29 @@ impl Part {
         let server: std::sync::Arc<str> = from.text()?.into();
         let server_words = from.numbers()?.into();
         let count = from.count()?;
-        let mut entries = Vec::with_capacity(count.min(from.left()));
+        let mut ids = Vec::with_capacity(count.min(from.left()));
         for _ in 0..count {
-            entries.push(Entry {
-                id: ToolId::new(std::sync::Arc::clone(&server), from.text()?),
-                name: from.numbers()?.into(),
-                text: from.numbers()?.into(),
-                held: HeldWords::of(from.rows(|bytes: &[u8; 8]| {
-                    let (word, impact, fields) = parts(*bytes);
-                    Held {
-                        word,
-                        impact,
-                        fields,
-                    }
-                })?),
-                letters: from.u32()?,
-                takes: u16::try_from(from.u32()?).ok()?,
-                actions: from.u32()?,
-            });
+            ids.push(ToolId::new(std::sync::Arc::clone(&server), from.text()?));
         }
+        let rows = from.rows(|bytes: &[u8; 24]| Row {
+            name: short(bytes, 0),
+            text: short(bytes, 4),
+            held: short(bytes, 8),
+            letters: short(bytes, 12),
+            // What is larger was not written by us, and means nothing.
+            takes: u16::try_from(short(bytes, 16)).unwrap_or_default(),
+            actions: short(bytes, 20),
+        })?;
+        let sequences = from.numbers()?;
+        let held = from.numbers()?;
         let texts: Box<str> = from.text()?.into();
         let part = Self {
             server,
             server_words,
-            entries,
+            ids,
+            rows,
+            sequences,
+            held,
             texts,
             words: from.rows(|bytes: &[u8; 20]| PartWord {
                 id: long(bytes, 0),
@@ -107,7 +112,7 @@ impl Part {
 
     /// Whether everything that is pointed at is there.
     fn is_whole(&self) -> bool {
-        let tools = self.entries.len();
+        let tools = self.ids.len();
         let is_there = |tool: u32| (tool as usize) < tools;
         let listed = |word: &PartWord| {
             let end = u64::from(word.start) + u64::from(word.len);
@@ -115,7 +120,10 @@ impl Part {
         };
         let spelt = |pair: &[PartWord]| pair[0].ends <= pair[1].ends;
         let last = self.words.last().map_or(0, |word| word.ends as usize);
-        [self.vectors.len(), self.scales.len(), self.signs.len()] == [tools; 3]
+        let kept = [self.vectors.len(), self.scales.len(), self.signs.len()];
+        kept == [tools; 3]
+            && self.rows.len() == tools
+            && (0..tools).all(|place| self.entry(place).is_some())
             && self.postings.iter().all(|posting| is_there(posting.tool))
             && self.keys.iter().all(|(_, tool)| is_there(*tool))
             && self.words.iter().all(listed)

@@ -7,6 +7,8 @@ use serde_json::json;
 use toolcrib_config::load::Config;
 use toolcrib_config::surroundings::{Os, Surroundings};
 use toolcrib_core::policy::{Caller, Visibility, visible};
+use toolcrib_store::approval::judgement::Standing;
+use toolcrib_store::approval::observation::Observed;
 use toolcrib_store::approval::{Target, Verdict};
 use toolcrib_store::{SqliteOptions, Store};
 use uuid::Uuid;
@@ -16,6 +18,7 @@ use crate::engine::clock::Clock;
 use crate::engine::connections::{Connections, Users};
 use crate::engine::definition::raw;
 use crate::engine::fixture::{keyed, tool};
+use crate::engine::rack::Judged;
 use crate::engine::upstream::Upstream;
 use crate::engine::{Engine, pack_kept};
 use crate::known;
@@ -258,4 +261,38 @@ async fn what_a_person_settles_counts_for_what_was_packed() {
             .await
             .is_err()
     );
+}
+
+#[test]
+fn only_where_each_definition_is_accepted_there_is_no_more_to_remember() {
+    let observed = |standing, request: Option<&str>| Observed {
+        tool: "t".into(),
+        standing,
+        request: request.map(str::to_owned),
+    };
+    let fine = || observed(Standing::Unchanged, None);
+    let check = |list: Vec<Observed>, count: usize, accepted: bool| {
+        let judged = Judged::of_observed(list.clone(), count);
+        let expected = if accepted {
+            Judged::Accepted
+        } else {
+            Judged::Observed(list)
+        };
+        assert_eq!(judged, expected);
+    };
+    check(vec![], 0, true);
+    check(vec![fine(), observed(Standing::AcceptedNew, None)], 2, true);
+    check(vec![fine()], 2, false);
+    check(
+        vec![fine(), observed(Standing::Unchanged, Some("t-1"))],
+        2,
+        false,
+    );
+    for waiting in [
+        Standing::PendingNew,
+        Standing::PendingChanged,
+        Standing::Rejected,
+    ] {
+        check(vec![fine(), observed(waiting, None)], 2, false);
+    }
 }
