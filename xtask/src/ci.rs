@@ -326,7 +326,7 @@ fn flows() -> Result<Note> {
 
 fn judged() -> Result<Note> {
     Build::Ci.make()?;
-    Ok(mocks::check(Build::Ci, false, &[])?.summary())
+    Ok(mocks::check(Build::Ci, &mocks::Wanted::default())?.summary())
 }
 
 fn made_up() -> Result<Note> {

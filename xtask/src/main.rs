@@ -127,7 +127,7 @@ const COMMANDS: &[Command] = &[
     },
     Command {
         name: "mocks",
-        usage: "[--all] [--only ADAPTER]… [--optimised] [--built]",
+        usage: "[--all] [--only ADAPTER]… [--by prism|testkit] [--optimised] [--built]",
         about: "let prism and our own mock judge, by real API descriptions, requests made from generated examples",
         run: mocks::run,
     },

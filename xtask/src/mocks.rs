@@ -38,6 +38,8 @@ const BEYOND_PRISM: [&str; 4] = [
     "twilio-messaging-v1.json",
     "twilio-verify-v2.json",
 ];
+/// The one that prism does not open: it refers to a file that does not come with it.
+const UNOPENED: &str = "spotify.yaml";
 /// Tools that are listed at once; no description of the set has more.
 const TOOLS_MAX: usize = 1_000;
 /// The secret that requests carry.
@@ -62,22 +64,44 @@ impl Judge {
     }
 }
 
+/// What is to be judged, and by whom.
+#[derive(Default)]
+pub(crate) struct Wanted {
+    /// All descriptions by all who can judge them, rather than those of every time.
+    pub(crate) all: bool,
+    /// The adapters; all where none is named.
+    pub(crate) only: Vec<String>,
+    /// The mocks; both where none is named.
+    pub(crate) by: Vec<String>,
+}
+
+impl Wanted {
+    fn has(&self, adapter: &str, judge: Judge) -> bool {
+        let named =
+            |list: &[String], name: &str| list.is_empty() || list.iter().any(|one| one == name);
+        named(&self.only, adapter) && named(&self.by, judge.as_str())
+    }
+}
+
 /// `cargo xtask mocks`
 pub(crate) fn run(args: &mut Args) -> Result<()> {
     let build = Build::named(args);
-    let all = args.flag("--all");
-    let only = args.options("--only")?;
+    let wanted = Wanted {
+        all: args.flag("--all"),
+        only: args.options("--only")?,
+        by: args.options("--by")?,
+    };
     let as_it_is = args.flag("--built");
     args.finish()?;
     if !as_it_is {
         build.make()?;
     }
-    ui::line(&check(build, all, &only)?.summary());
+    ui::line(&check(build, &wanted)?.summary());
     Ok(())
 }
 
 /// Lets the mocks judge the tools of some descriptions, by the programs of a build that is there.
-pub(crate) fn check(build: Build, all: bool, only: &[String]) -> Result<Report> {
+pub(crate) fn check(build: Build, wanted: &Wanted) -> Result<Report> {
     let mut report = Report::default();
     let Some(shared) = workspace::shared() else {
         return Ok(report.told("no shared data beside the workspace: no mock is asked here"));
@@ -90,10 +114,9 @@ pub(crate) fn check(build: Build, all: bool, only: &[String]) -> Result<Report> 
     };
     let known = Known::read()?;
     let mut wrong = Vec::new();
-    for (path, judge) in cases(&shared.join("data/openapi"), all)? {
+    for (path, judge) in cases(&shared.join("data/openapi"), wanted.all)? {
         let name = usual_name(&path);
-        let wanted = only.is_empty() || only.contains(&name);
-        if !wanted || (judge == Judge::Prism && peers.is_none()) {
+        if !wanted.has(&name, judge) || (judge == Judge::Prism && peers.is_none()) {
             continue;
         }
         let judged = Judged::new(build, peers.as_ref(), judge, &path, &name)?;
@@ -136,7 +159,7 @@ fn cases(folder: &Path, all: bool) -> Result<Vec<(PathBuf, Judge)>> {
         if !described || name == "MANIFEST.json" {
             continue;
         }
-        if !BEYOND_PRISM.contains(&name) {
+        if !BEYOND_PRISM.contains(&name) && name != UNOPENED {
             cases.push((path.clone(), Judge::Prism));
         }
         cases.push((path, Judge::Testkit));
@@ -179,13 +202,8 @@ impl Judged {
         let mock = mock.with_context(|| name.to_owned())?;
         let of = format!("{}-{name}", judge.as_str());
         let home = served::place(&of);
-        let mut auth = json!({ "file": home.join("secret") });
-        match judge {
-            // It takes a token wherever it asks for one.
-            Judge::Prism => auth["type"] = "bearer".into(),
-            // Which scheme is used is left to the description, and judged.
-            Judge::Testkit => auth["username"] = "ada".into(),
-        }
+        // Which scheme is used is left to the description, and judged.
+        let auth = json!({ "file": home.join("secret"), "username": "ada" });
         let config = configuration(name, description, &mock.address, &auth);
         let served = Served::start(build, &of, &config)?;
         std::fs::write(home.join("secret"), SECRET)?;

@@ -171,7 +171,11 @@ fn real_servers(_: &Options) -> Result<Vec<String>> {
 
 fn judged_requests(_: &Options) -> Result<Vec<String>> {
     Build::Debug.make()?;
-    Ok(mocks::check(Build::Debug, true, &[])?.table())
+    let wanted = mocks::Wanted {
+        all: true,
+        ..mocks::Wanted::default()
+    };
+    Ok(mocks::check(Build::Debug, &wanted)?.table())
 }
 
 fn packages(_: &Options) -> Result<Vec<String>> {

@@ -130,6 +130,23 @@ impl Document {
     }
 }
 
+/// A strict bound in the way of the draft, for files that have it in the way of the other.
+fn strictly(out: &mut Map<String, Value>, strict: &str, bound: &str, plain: bool) {
+    match (out.get(strict).cloned(), plain) {
+        (Some(Value::Number(number)), false) => {
+            out.insert(bound.to_owned(), number.into());
+            out.insert(strict.to_owned(), true.into());
+        }
+        (Some(Value::Bool(is_strict)), true) => {
+            out.shift_remove(strict);
+            if let (Some(number), true) = (out.get(bound).cloned(), is_strict) {
+                out.insert(strict.to_owned(), number);
+            }
+        }
+        _ => {}
+    }
+}
+
 /// A schema that is being closed.
 struct Closing<'a> {
     document: &'a Document,
@@ -165,6 +182,8 @@ impl Closing<'_> {
                 (word, _) if REMARKS.contains(&word) || word.starts_with("x-") => continue,
                 ("enum" | "const" | "required", _) => value.clone(),
                 ("type", Value::String(kind)) if kind == "file" => continue,
+                // Of a draft that no edition has; what it would widen is open as it is.
+                ("$recursiveAnchor" | "$recursiveRef", _) => continue,
                 (
                     "properties" | "patternProperties" | "$defs" | "definitions",
                     Value::Object(parts),
@@ -178,6 +197,12 @@ impl Closing<'_> {
                 _ => value.clone(),
             };
             out.insert(keyword.clone(), kept);
+        }
+        for (strict, least) in [
+            ("exclusiveMinimum", "minimum"),
+            ("exclusiveMaximum", "maximum"),
+        ] {
+            strictly(&mut out, strict, least, self.document.plain);
         }
         self.leave_out_read_only(fields, &mut out);
         if !self.document.plain && fields.get("nullable") == Some(&Value::Bool(true)) {

@@ -15,11 +15,26 @@ const KEPT: [&str; 3] = ["accept", "content-type", "authorization"];
 /// What the description has against a request.
 pub(super) fn judge(document: &Document, routes: &Routes, asked: &Asked) -> Verdict {
     let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
-    let (operation, values) = match routes.find(&asked.method, path, query) {
-        Found::One(operation, values) => (operation, values),
+    let fitting = match routes.find(&asked.method, path, query) {
+        Found::Some(fitting) => fitting,
         Found::OtherMethods => return Verdict::refused(405, "method: no operation has it here"),
         Found::Nothing => return Verdict::refused(404, "path: no operation has it"),
     };
+    let verdicts = fitting
+        .iter()
+        .map(|(operation, values)| held(document, operation, asked, query, values));
+    let verdict = verdicts.min_by_key(|verdict| verdict.against.len());
+    verdict.unwrap_or_else(|| Verdict::refused(404, "path: no operation has it"))
+}
+
+/// A request held against one operation.
+fn held(
+    document: &Document,
+    operation: &Operation,
+    asked: &Asked,
+    query: &str,
+    values: &[(String, String)],
+) -> Verdict {
     let mut request = Request {
         document,
         operation,
@@ -33,13 +48,18 @@ pub(super) fn judge(document: &Document, routes: &Routes, asked: &Asked) -> Verd
         ),
         against: Vec::new(),
     };
-    for pair in super::text::pairs(&operation.fixed) {
+    let is_parameter = |name: &str| {
+        let mut parameters = operation.parameters.iter();
+        parameters.any(|parameter| parameter["in"] == "query" && parameter["name"] == name)
+    };
+    let fixed = super::text::pairs(&operation.fixed).into_iter();
+    for pair in fixed.filter(|(name, _)| !is_parameter(name)) {
         let style = Style::of(&Value::Null, "form");
         let _ = request.query.take(document, &pair.0, &json!({}), &style);
     }
     request.authentication();
     for parameter in &operation.parameters {
-        request.parameter(parameter, &values);
+        request.parameter(parameter, values);
     }
     request.leftovers();
     let against = body::against(document, operation, asked);

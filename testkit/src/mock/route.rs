@@ -31,8 +31,9 @@ pub(super) struct Routes {
 
 /// What a path leads to.
 pub(super) enum Found<'a> {
-    /// An operation, and the parts of the path that stand for its parameters, still escaped.
-    One(&'a Operation, Vec<(String, String)>),
+    /// Operations, and the parts of the path that stand for their parameters, still escaped. There are
+    /// several where templates differ only after a `#`, which is never sent.
+    Some(Vec<(&'a Operation, Vec<(String, String)>)>),
     /// Nothing by this method.
     OtherMethods,
     /// Nothing.
@@ -80,11 +81,15 @@ impl Routes {
             }
         }
         fitting.sort_by_key(|(operation, values)| (values.len(), operation.fixed.is_empty()));
-        match fitting.into_iter().next() {
-            Some((operation, values)) => Found::One(operation, values),
-            None if elsewhere => Found::OtherMethods,
-            None => Found::Nothing,
+        if let Some((best, _)) = fitting.first() {
+            let (path, fixed) = (best.path.clone(), best.fixed.clone());
+            fitting.retain(|(other, _)| other.path == path && other.fixed == fixed);
+            return Found::Some(fitting);
         }
+        if elsewhere {
+            return Found::OtherMethods;
+        }
+        Found::Nothing
     }
 }
 

@@ -481,6 +481,25 @@ fn a_schema_that_cannot_be_used_accepts_nothing_unseen() {
         &asked("GET /a?y=3", &[], ""),
         &["query.y: 3 is less than or equal to"],
     );
+    let shapes = r#"{"openapi": "3.0.1", "paths": {
+        "/a#one": {"put": {"parameters": [{"name": "x", "in": "query", "required": true, "schema": {"type": "integer", "exclusiveMinimum": 2}}]}},
+        "/a#two": {"put": {"parameters": [{"name": "y", "in": "query", "required": true, "schema": {"type": "integer"}}]}},
+        "/b?kind=c": {"get": {"parameters": [{"name": "kind", "in": "query", "required": true, "schema": {"enum": ["c"]}}]}}
+    }}"#;
+    let mock = Mock::read(shapes).unwrap();
+    check(&mock, &asked("PUT /a?x=3", &[], ""), &[]);
+    check(&mock, &asked("PUT /a?y=3", &[], ""), &[]);
+    check(
+        &mock,
+        &asked("PUT /a?x=2", &[], ""),
+        &["query.x: 2 is less than or equal"],
+    );
+    check(&mock, &asked("GET /b?kind=c", &[], ""), &[]);
+    check(
+        &mock,
+        &asked("GET /b?kind=c&kind=c", &[], ""),
+        &["query.kind: it is written 2 times"],
+    );
     assert!(Mock::read("{}").is_err() && Mock::read("[1]").is_err());
 }
 

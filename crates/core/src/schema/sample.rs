@@ -185,7 +185,14 @@ fn array(outline: &Outline<'_>, name: &str, attempt: Attempt, depth: usize) -> V
 /// A value of the same type that differs.
 fn other(value: &Value, at: usize) -> Value {
     match value {
-        Value::String(text) => json!(format!("{text}{}", at + 1)),
+        // Numbers in text have patterns that a longer text may not fit.
+        Value::String(text) => match text.parse::<u32>() {
+            Ok(number) => {
+                let more = u32::try_from(at).unwrap_or(1);
+                json!(number.saturating_add(more).to_string())
+            }
+            Err(_) => json!(format!("{text}{}", at + 1)),
+        },
         Value::Number(number) => match number.as_i64() {
             Some(whole) => json!(whole.saturating_add(i64::try_from(at).unwrap_or(1))),
             None => value.clone(),

@@ -118,6 +118,15 @@ impl Flat {
 
     fn add_fields(&mut self, body: TakenBody, fields: Fields) {
         if fields.properties.is_empty() && fields.additional.is_none() {
+            // Nothing can be given, but a body that is needed is sent all the same.
+            self.body = (body.required == Some(true)).then(|| Body {
+                content_type: body.content_type,
+                media: body.media,
+                shape: Shape::Fields,
+                required: true,
+                open: false,
+                fields: indexmap::IndexMap::new(),
+            });
             return;
         }
         // Authors say `required: false` when they mean it, and often nothing when they do not.

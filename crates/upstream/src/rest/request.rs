@@ -125,7 +125,15 @@ fn address(
     text.push_str(path);
     let mut query: Vec<String> = Vec::new();
     query.extend((!fixed.is_empty()).then(|| fixed.to_owned()));
+    let is_fixed = |name: &str| {
+        let mut names = fixed.split('&').filter_map(|pair| pair.split('=').next());
+        names.any(|known| known == style::escape_name(name))
+    };
     for (input, value) in inputs(operation, Spot::Query, arguments) {
+        // Some templates hold a pair that is a parameter as well; it is sent once.
+        if is_fixed(&input.name) {
+            continue;
+        }
         let pairs = style::in_query(&input.name, value, input.writing);
         query.extend(
             pairs

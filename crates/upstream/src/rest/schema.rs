@@ -102,6 +102,7 @@ impl<'a> Schemas<'a> {
             }
         }
         exclusive_bounds(&mut out, fields);
+        settle_contradictions(&mut out, warn);
         if fields.get("nullable") == Some(&Value::Bool(true)) {
             out = or_null(out);
         }
@@ -270,6 +271,41 @@ impl<'a> Schemas<'a> {
             if required.is_empty() {
                 out.shift_remove("required");
             }
+        }
+    }
+}
+
+/// Takes out what no value could ever fit: a tool that nobody can call is worse than a loose schema.
+fn settle_contradictions(out: &mut Map<String, Value>, warn: &mut Warnings) {
+    let closed = out.get("additionalProperties") == Some(&Value::Bool(false))
+        && !out.contains_key("patternProperties");
+    let known = |name: &Value| {
+        let named = out.get("properties").and_then(Value::as_object);
+        named.is_some_and(|named| name.as_str().is_some_and(|name| named.contains_key(name)))
+    };
+    let required = out.get("required").and_then(Value::as_array);
+    let unknown = required.and_then(|required| required.iter().find(|name| !known(name)));
+    if let (true, Some(name)) = (closed, unknown) {
+        warn.add(format!(
+            "{name} is required but not among the only properties; others are accepted"
+        ));
+        out.shift_remove("additionalProperties");
+    }
+    let mut seen = Vec::new();
+    let alternatives = out.get("oneOf").and_then(Value::as_array);
+    let doubled = alternatives.into_iter().flatten().any(|part| {
+        let mut part = part.clone();
+        if let Value::Object(keywords) = &mut part {
+            keywords.retain(|keyword, _| keyword != "format" && !is_remark(keyword));
+        }
+        let known = seen.contains(&part);
+        seen.push(part);
+        known
+    });
+    if doubled && !out.contains_key("anyOf") {
+        warn.add("two alternatives of a oneOf are the same; one or more may fit");
+        if let Some(alternatives) = out.shift_remove("oneOf") {
+            out.insert("anyOf".to_owned(), alternatives);
         }
     }
 }

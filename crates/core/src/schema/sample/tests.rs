@@ -154,6 +154,10 @@ fn arrays_and_objects_are_filled_inside() {
         ),
         json!({"x": [1, 2, 3]}),
     );
+    let number = json!({"type": "string", "pattern": "^(0|[1-9][0-9]*)$"});
+    passes(one(
+        json!({"type": "array", "minItems": 3, "uniqueItems": true, "items": number}),
+    ));
     check(
         one(json!({"type": "array", "maxItems": 0})),
         json!({"x": []}),

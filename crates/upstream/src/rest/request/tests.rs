@@ -160,6 +160,38 @@ fn forms_have_nested_brackets() {
 }
 
 #[test]
+fn a_pair_of_the_template_that_is_a_parameter_too_is_sent_once() {
+    let kind = parameter(
+        "type",
+        "query",
+        &json!({"required": true, "schema": {"enum": ["card"]}}),
+    );
+    let more = parameter("more", "query", &json!({}));
+    let paths = json!({"/charges?type=card": {"post": {"parameters": [kind, more]}}});
+    for arguments in [json!({"type": "card", "more": 1}), json!({"more": 1})] {
+        let text = sent(&paths, &arguments).unwrap();
+        assert_eq!(
+            text,
+            "POST https://api.example.com/v1/charges?type=card&more=1"
+        );
+    }
+}
+
+#[test]
+fn a_body_that_is_needed_and_has_no_fields_is_sent_empty() {
+    let nothing = json!({"type": "object", "properties": {}});
+    let text = sent(&body("application/json", &nothing), &json!({})).unwrap();
+    assert!(
+        text.ends_with("content-type: application/json\n\n{}"),
+        "{text}"
+    );
+    let mut optional = body("application/json", &nothing);
+    optional["/x"]["post"]["requestBody"]["required"] = false.into();
+    let text = sent(&optional, &json!({})).unwrap();
+    assert_eq!(text, "POST https://api.example.com/v1/x");
+}
+
+#[test]
 fn an_object_that_a_form_needs_is_written_by_the_example() {
     let schema = json!({"type": "object", "required": ["parts", "more"], "properties": {
         "parts": {"type": "object", "properties": {"door": {"type": "object", "required": ["open"],

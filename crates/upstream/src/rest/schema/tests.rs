@@ -57,6 +57,30 @@ fn keywords_of_older_dialects_are_translated() {
 }
 
 #[test]
+fn what_contradicts_itself_is_loosened_so_that_something_fits() {
+    let rules = json!({"type": "object", "additionalProperties": false, "properties": {"a": {}}, "required": ["a", "b"]});
+    let (made, warnings) = whole(json!({"x": rules}), false, Way::Request);
+    assert_eq!(made.get("additionalProperties"), None);
+    assert!(
+        warnings[0].starts_with("\"b\" is required but not"),
+        "{warnings:?}"
+    );
+    let same = json!({"oneOf": [{"type": "string", "format": "upload"}, {"type": "string", "format": "asset"}]});
+    let (made, warnings) = whole(json!({"x": same}), false, Way::Request);
+    assert_eq!(made, json!({"anyOf": same["oneOf"]}));
+    assert_eq!(warnings.len(), 1);
+    for sound in [
+        json!({"type": "object", "additionalProperties": false, "properties": {"a": {}}, "required": ["a"]}),
+        json!({"oneOf": [{"type": "string"}, {"type": "integer"}]}),
+    ] {
+        assert_eq!(
+            whole(json!({"x": sound}), false, Way::Request),
+            (sound, Vec::new())
+        );
+    }
+}
+
+#[test]
 fn what_is_broken_costs_its_keyword() {
     check(
         &json!({"type": "string", "enum": []}),
