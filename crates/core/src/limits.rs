@@ -163,6 +163,8 @@ pub const SEARCH_FIELD_WORDS_MAX: usize = 400;
 pub const SEARCH_SEQUENCE_WORDS_MAX: usize = 40;
 /// Deepest nesting of parameters that search reads.
 pub const SEARCH_SCHEMA_DEPTH_MAX: usize = 4;
+/// Most tools of one server that are searched: 2^20.
+pub const SEARCH_SERVER_TOOLS_MAX: usize = 1 << 20;
 /// Longest query that is read; the rest of it is ignored.
 pub const SEARCH_QUERY_BYTES_MAX: usize = 4_096;
 /// Most words of a query that are looked up.

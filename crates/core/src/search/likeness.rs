@@ -4,9 +4,10 @@
 //! those whose signs agree best are then compared in full.
 
 use std::cell::RefCell;
+use std::hint::black_box;
 
 use super::index::Index;
-use super::meaning::{Packed, product};
+use super::meaning::{DIMENSIONS, Packed, product};
 use super::part::Part;
 use super::retrieve::by_name;
 use super::signs::{self, Signs, differing, signs};
@@ -22,6 +23,12 @@ pub(crate) fn likeness(part: &Part, tool: usize, about: &Packed) -> f32 {
         product(&about.steps, &part.vectors[tool]),
         about.scale * part.scales[tool],
     )
+}
+
+/// Reads a little of all that [`likeness`] needs, as [`super::part::HeldWords::warm`] does.
+#[inline]
+pub(crate) fn warm(part: &Part, tool: usize) -> i8 {
+    part.vectors[tool][0] ^ part.vectors[tool][DIMENSIONS / 2]
 }
 
 #[expect(
@@ -60,12 +67,18 @@ pub(crate) fn alike(index: &Index, about: &Packed, only: Option<u32>) -> Vec<u32
                 .nearest(&wish, wanted, signs, |number| near.push(number)),
             Some(slot) => near_in_part(index, slot, &wish, near),
         }
+        let here = |number: u32| {
+            let (slot, tool) = index.locate(number);
+            Some((index.part(slot)?, tool as usize))
+        };
+        black_box(near.iter().fold(0, |sum, number| {
+            sum ^ here(*number).map_or(0, |(part, tool)| warm(part, tool))
+        }));
         for number in &*near {
-            let (slot, tool) = index.locate(*number);
-            let Some(part) = index.part(slot) else {
+            let Some((part, tool)) = here(*number) else {
                 continue;
             };
-            let likeness = likeness(part, tool as usize, about);
+            let likeness = likeness(part, tool, about);
             if likeness >= LIKENESS_MIN {
                 found.push((likeness, *number));
             }

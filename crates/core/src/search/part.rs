@@ -1,6 +1,7 @@
 //! The index of one server: its tools, their words, and where each word stands.
 
 mod held;
+mod posting;
 mod written;
 
 use std::sync::Arc;
@@ -8,6 +9,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 pub(crate) use held::{Held, HeldWords};
+pub(crate) use posting::Posting;
 
 use super::field::{FIELDS, Field, Weights};
 use super::lexicon::Lexicon;
@@ -15,7 +17,10 @@ use super::meaning::{DIMENSIONS, FIELD_PIECES_MAX, Meaning, Sum, narrow};
 use super::signs::{Signs, signs};
 use super::words::{QuickMap, READER, Reader, WordId, key, word_id};
 use crate::catalog::{Tool, ToolId};
-use crate::limits::{SEARCH_FIELD_WORDS_MAX, SEARCH_SCHEMA_DEPTH_MAX, SEARCH_SEQUENCE_WORDS_MAX};
+use crate::limits::{
+    SEARCH_FIELD_WORDS_MAX, SEARCH_SCHEMA_DEPTH_MAX, SEARCH_SEQUENCE_WORDS_MAX,
+    SEARCH_SERVER_TOOLS_MAX,
+};
 
 /// A server and its tools, as the index reads them.
 #[derive(Clone, Copy, Debug)]
@@ -28,17 +33,6 @@ pub struct ServerTools<'a> {
     pub about: &'a str,
     /// Its tools, in any order.
     pub tools: &'a [Arc<Tool>],
-}
-
-/// One word of one tool.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Posting {
-    /// The tool's place in the part.
-    pub(crate) tool: u32,
-    /// How much the word says about the tool, see [`Weights::impact`].
-    pub(crate) impact: u16,
-    /// The fields it stands in.
-    pub(crate) fields: u16,
 }
 
 /// A word's short number, for comparisons within one tool.
@@ -135,6 +129,7 @@ impl Part {
     pub(crate) fn read(server: &ServerTools<'_>, weights: &Weights, reader: &mut Reader) -> Self {
         let mut tools: Vec<&Tool> = server.tools.iter().map(AsRef::as_ref).collect();
         tools.sort_by(|a, b| a.id.cmp(&b.id));
+        tools.truncate(SEARCH_SERVER_TOOLS_MAX);
         let mut collector = Collector::new(weights);
         let mut common = Tally::default();
         collector.server(server, reader, &mut common);
@@ -368,11 +363,7 @@ impl<'w> Collector<'w> {
         for (slot, counts) in &tally.counts {
             let impact = self.weights.impact(counts, &tally.lengths);
             let fields = (0..FIELDS).fold(0, |bits, f| bits | (u16::from(counts[f] > 0) << f));
-            self.lists[*slot as usize].push(Posting {
-                tool: place,
-                impact,
-                fields,
-            });
+            self.lists[*slot as usize].push(Posting::new(place, impact));
             held.push(Held {
                 word: short(self.names[*slot as usize].0),
                 impact,

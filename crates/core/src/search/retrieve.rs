@@ -4,6 +4,7 @@
 
 use std::cell::RefCell;
 use std::cmp::{Ordering, Reverse};
+use std::hint::black_box;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -237,6 +238,10 @@ pub(crate) fn retrieve(index: &Index, query: &Query, scope: &Scope<'_>) -> Found
         mut total,
     } = BOARD.with_borrow_mut(|board| {
         board.prepare(index.len());
+        let first_look = now
+            .iter()
+            .flat_map(|(_, group)| &words[group.words.clone()]);
+        black_box(first_look.fold(0, |sum, (listed, _)| sum ^ warm(index, listed, scope.slot)));
         for (number, group) in now {
             for (listed, factor) in &words[group.words.clone()] {
                 let strength = (group.weight * factor) >> 8;
@@ -276,6 +281,17 @@ pub(crate) fn retrieve(index: &Index, query: &Query, scope: &Scope<'_>) -> Found
     }
 }
 
+/// Reads the first of all postings that [`accumulate`] will go through, so that memory is asked for them
+/// at once. What it gives is good for nothing, but makes them be read.
+fn warm(index: &Index, listed: &Listed, slot: Option<u32>) -> u32 {
+    let firsts = listed.places_in(slot).iter().map(|place| {
+        let part = index.part(place.slot);
+        let first = part.and_then(|part| part.postings.get(place.start as usize));
+        first.map_or(0, |posting| posting.impact())
+    });
+    firsts.fold(0, |sum, first| sum ^ first)
+}
+
 fn accumulate(
     index: &Index,
     board: &mut Scoreboard,
@@ -284,15 +300,7 @@ fn accumulate(
     group: u32,
     strength: u32,
 ) {
-    let one;
-    let places = match slot {
-        None => &listed.places[..],
-        Some(slot) => {
-            one = listed.place(slot);
-            one.as_slice()
-        }
-    };
-    for place in places {
+    for place in listed.places_in(slot) {
         let Some(part) = index.part(place.slot) else {
             continue;
         };
@@ -321,6 +329,9 @@ fn complete(
         let border = candidates[kept - 1].score;
         candidates.retain(|c| c.score + hoped >= border);
     }
+    black_box(candidates.iter().fold(0, |sum, c| {
+        sum ^ index.entry(c.number).map_or(0, |entry| entry.held.warm())
+    }));
     for candidate in candidates {
         candidate.score += common_words(index, candidate.number, later);
     }
@@ -395,7 +406,7 @@ fn close_behind(board: &Scoreboard, room: usize, wanted: usize) -> Vec<Candidate
 /// dropped on the way, perhaps not all of it.
 fn shortlist(board: &Scoreboard, room: usize, border: u32) -> Vec<Candidate> {
     let mut border = border;
-    let mut kept: Vec<Candidate> = Vec::with_capacity(SEARCH_CANDIDATES * 3);
+    let mut kept: Vec<Candidate> = Vec::with_capacity(SEARCH_CANDIDATES * 2);
     let mut full = room.saturating_mul(3);
     for (number, score) in board.iter() {
         if score < border {

@@ -42,8 +42,8 @@ impl Scoreboard {
         let mut count = self.count;
         let (lines, touched) = (&mut self.lines[..], &mut self.touched[..]);
         for posting in postings {
-            let number = base + posting.tool;
-            let worth = (strength * u32::from(posting.impact)) >> 4;
+            let number = base + posting.tool();
+            let worth = (strength * posting.impact()) >> 4;
             debug_assert!(worth >> GROUP_SHIFT == 0);
             let line = &mut lines[number as usize];
             touched[count] = number;
@@ -87,11 +87,7 @@ mod tests {
 
     #[test]
     fn within_a_group_the_strongest_word_counts_and_groups_add_up() {
-        let posting = |tool, impact| Posting {
-            tool,
-            impact,
-            fields: 0,
-        };
+        let posting = Posting::new;
         let mut board = Scoreboard::default();
         board.prepare(8);
         board.add(2, &[posting(0, 16), posting(1, 32)], 1, 10);

@@ -1,8 +1,11 @@
 //! The second look: what speaks for a tool, as numbers.
 
+use std::cell::Cell;
+use std::hint::black_box;
+
 use super::field::Field;
 use super::index::Index;
-use super::likeness::likeness;
+use super::likeness::warm;
 use super::lookup::Lookup;
 use super::part::{Entry, Part};
 use super::query::Query;
@@ -96,6 +99,8 @@ struct Counted {
 /// A candidate that was looked at.
 struct Seen<'a> {
     part: &'a Part,
+    /// Place in the part.
+    tool: usize,
     entry: Entry<'a>,
     /// Place in [`Judge::servers`].
     server: usize,
@@ -108,6 +113,21 @@ struct Served {
     named: bool,
     /// The share of the wish's weight that its candidates speak for together.
     cover: f32,
+}
+
+/// Room for what a judge notes; kept between searches, so that a search allocates none of it.
+#[derive(Default)]
+struct Notes {
+    /// Per candidate and term.
+    spoken: Vec<Spoken>,
+    /// Per server and term: how well any of its tools speaks for it.
+    shared: Vec<f32>,
+    /// Per candidate and what the query is about.
+    likeness: Vec<f32>,
+}
+
+thread_local! {
+    static NOTES: Cell<Notes> = Cell::default();
 }
 
 /// Looks at candidates of one query.
@@ -129,12 +149,9 @@ pub(crate) struct Judge<'a> {
     pair_bits: Vec<u64>,
     /// Per candidate.
     seen: Vec<Option<Seen<'a>>>,
-    /// Per candidate and term.
-    spoken: Vec<Spoken>,
     /// Servers among the candidates.
     servers: Vec<Served>,
-    /// Per candidate and what the query is about.
-    likeness: Vec<f32>,
+    notes: Notes,
     most_alike: f32,
     /// Share of the wish's weight that any tool in scope speaks to.
     known: f32,
@@ -196,9 +213,8 @@ impl<'a> Judge<'a> {
                 .map(|(a, b)| bit(*a as usize) | bit(*b as usize))
                 .collect(),
             seen: Vec::with_capacity(count),
-            spoken: Vec::with_capacity(terms.len() * count),
-            servers: Vec::new(),
-            likeness: Vec::with_capacity(query.about.len() * count),
+            servers: Vec::with_capacity(count / 2),
+            notes: NOTES.take(),
             most_alike: 0.0,
             terms,
         };
@@ -210,63 +226,89 @@ impl<'a> Judge<'a> {
 
     /// Notes which terms the candidates speak for, and what those of one server do together.
     fn look_at_all(&mut self, index: &'a Index, found: &Found) {
-        let terms = self.terms.len();
-        // Per server and term: how well any of its tools speaks for it.
-        let mut shared: Vec<f32> = Vec::new();
-        for (place, candidate) in found.candidates.iter().enumerate() {
-            self.spoken.resize((place + 1) * terms, Spoken::default());
+        let (terms, abouts) = (self.terms.len(), self.query.about.len());
+        let Notes {
+            mut spoken,
+            mut shared,
+            mut likeness,
+        } = std::mem::take(&mut self.notes);
+        spoken.clear();
+        shared.clear();
+        likeness.clear();
+        let mut warmed = 0;
+        for candidate in &found.candidates {
             let (slot, tool) = index.locate(candidate.number);
-            let part = index.part(slot);
-            let Some((part, entry)) =
-                part.and_then(|part| Some((&**part, part.entry(tool as usize)?)))
-            else {
-                self.seen.push(None);
-                self.likeness.extend(self.query.about.iter().map(|_| 0.0));
+            let here = index.part(slot).and_then(|part| {
+                let (part, tool) = (&**part, tool as usize);
+                Some((part, tool, part.entry(tool)?))
+            });
+            let seen = here.map(|(part, tool, entry)| {
+                warmed ^= entry.held.warm()
+                    ^ entry.name.first().copied().unwrap_or(0)
+                    ^ u32::from(warm(part, tool).cast_unsigned());
+                Seen {
+                    part,
+                    tool,
+                    entry,
+                    server: self.server(slot, part),
+                }
+            });
+            self.seen.push(seen);
+        }
+        black_box(warmed);
+        shared.resize(self.servers.len() * terms, 0.0);
+        for (place, seen) in self.seen.iter().enumerate() {
+            spoken.resize((place + 1) * terms, Spoken::default());
+            likeness.resize((place + 1) * abouts, 0.0);
+            let Some(seen) = seen else {
                 continue;
             };
-            let known = self.servers.iter().position(|s| s.slot == slot);
-            let server = known.unwrap_or_else(|| {
-                self.servers.push(Served {
-                    slot,
-                    named: self.names_server(&part.server_words),
-                    cover: 0.0,
-                });
-                shared.resize(self.servers.len() * terms, 0.0);
-                self.servers.len() - 1
-            });
-            let spoken = &mut self.spoken[place * terms..];
-            speak(&self.lookup, entry, spoken);
-            let shared = &mut shared[server * terms..(server + 1) * terms];
-            for (have, new) in shared.iter_mut().zip(&*spoken) {
+            let own = &mut spoken[place * terms..];
+            speak(&self.lookup, seen.entry, own);
+            let shared = &mut shared[seen.server * terms..(seen.server + 1) * terms];
+            for (have, new) in shared.iter_mut().zip(&*own) {
                 *have = more(*have, new[ANYWHERE]);
             }
-            let alike = self.query.about.iter();
-            let alike = alike.map(|about| likeness(part, tool as usize, about));
-            self.likeness.extend(alike);
-            let first = self.likeness[place * self.query.about.len()];
-            self.most_alike = self.most_alike.max(first);
-            self.seen.push(Some(Seen {
-                part,
-                entry,
-                server,
-            }));
+            let alike = &mut likeness[place * abouts..];
+            for (alike, about) in alike.iter_mut().zip(&self.query.about) {
+                *alike = super::likeness::likeness(seen.part, seen.tool, about);
+            }
+            self.most_alike = self.most_alike.max(alike[0]);
         }
         for (number, server) in self.servers.iter_mut().enumerate() {
             let spoken = &shared[number * terms..(number + 1) * terms];
             let worth = spoken.iter().zip(&self.terms).map(|(s, t)| s * t.weight);
             server.cover = worth.sum::<f32>() / self.total;
         }
+        self.notes = Notes {
+            spoken,
+            shared,
+            likeness,
+        };
+    }
+
+    /// The place of a server among those of the candidates.
+    fn server(&mut self, slot: u32, part: &Part) -> usize {
+        let known = self.servers.iter().position(|s| s.slot == slot);
+        known.unwrap_or_else(|| {
+            self.servers.push(Served {
+                slot,
+                named: self.names_server(&part.server_words),
+                cover: 0.0,
+            });
+            self.servers.len() - 1
+        })
     }
 
     /// How alike the candidate at `place` is to all the query, then to each of several wishes.
     fn alike(&self, place: usize) -> &[f32] {
         let abouts = self.query.about.len();
-        &self.likeness[place * abouts..(place + 1) * abouts]
+        &self.notes.likeness[place * abouts..(place + 1) * abouts]
     }
 
     fn spoken(&self, place: usize) -> &[Spoken] {
         let terms = self.terms.len();
-        &self.spoken[place * terms..(place + 1) * terms]
+        &self.notes.spoken[place * terms..(place + 1) * terms]
     }
 
     /// Goes through the terms once.
@@ -358,6 +400,7 @@ impl<'a> Judge<'a> {
             part,
             entry,
             server,
+            ..
         }) = &self.seen[place]
         else {
             return out;
@@ -453,6 +496,12 @@ impl<'a> Judge<'a> {
             truth(complete),
             (count as f32).min(12.0) / 12.0,
         ]
+    }
+}
+
+impl Drop for Judge<'_> {
+    fn drop(&mut self) {
+        NOTES.set(std::mem::take(&mut self.notes));
     }
 }
 

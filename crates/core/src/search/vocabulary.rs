@@ -44,6 +44,17 @@ impl Listed {
         }
     }
 
+    /// Where it stands in the scope.
+    pub(crate) fn places_in(&self, slot: Option<u32>) -> &[Place] {
+        let Some(slot) = slot else {
+            return &self.places;
+        };
+        let at = self.places.partition_point(|p| p.slot < slot);
+        let here = self.places[at..].iter().take_while(|p| p.slot == slot);
+        let count = here.count();
+        &self.places[at..at + count]
+    }
+
     /// Where it stands in one part.
     pub(crate) fn place(&self, slot: u32) -> Option<Place> {
         let at = self.places.binary_search_by_key(&slot, |p| p.slot).ok()?;
@@ -74,6 +85,8 @@ struct Glossary {
     marks: Vec<Mark>,
     /// Open addressing: places in `words` plus one, 0 for vacant.
     table: Vec<u32>,
+    /// For each byte that a word may begin with, where those begin that begin with it or a later one.
+    firsts: Vec<u32>,
 }
 
 impl Glossary {
@@ -90,11 +103,20 @@ impl Glossary {
             }
             table[at] = number;
         }
+        let first = |word: &Arc<Listed>| word.text.as_bytes().first().copied().unwrap_or(0);
+        let mut firsts = vec![0; 257];
+        for word in &words {
+            firsts[usize::from(first(word)) + 1] += 1;
+        }
+        for byte in 1..firsts.len() {
+            firsts[byte] += firsts[byte - 1];
+        }
         Self {
             words,
             ids,
             marks,
             table,
+            firsts,
         }
     }
 
@@ -116,8 +138,21 @@ impl Glossary {
 
     /// Places of the words that begin with `prefix`.
     fn range(&self, prefix: &str) -> std::ops::Range<usize> {
-        let from = self.words.partition_point(|w| *w.text < *prefix);
-        let count = self.words[from..].partition_point(|w| w.text.starts_with(prefix));
+        let [first, rest @ ..] = prefix.as_bytes() else {
+            return 0..self.words.len();
+        };
+        let Some([from, to]) = self
+            .firsts
+            .get(usize::from(*first)..usize::from(*first) + 2)
+        else {
+            return 0..0;
+        };
+        let (from, to) = (*from as usize, *to as usize);
+        if rest.is_empty() {
+            return from..to;
+        }
+        let from = from + self.words[from..to].partition_point(|w| *w.text < *prefix);
+        let count = self.words[from..to].partition_point(|w| w.text.starts_with(prefix));
         from..from + count
     }
 
@@ -352,7 +387,9 @@ impl Mark {
         if errors > 1 {
             unlike = without(without(unlike));
         }
-        (unlike == 0) & (usize::from(self.len.abs_diff(other.len)) <= errors)
+        // One question instead of two, neither of which is to be foreseen.
+        let longer = usize::from(self.len.abs_diff(other.len)) > errors;
+        unlike | u32::from(longer) == 0
     }
 }
 

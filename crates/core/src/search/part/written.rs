@@ -40,9 +40,7 @@ impl Part {
             bytes[16..].copy_from_slice(&word.len.to_le_bytes());
             bytes
         });
-        to.rows(&self.postings, |posting| {
-            row(posting.tool, posting.impact, posting.fields)
-        });
+        to.rows(&self.postings, |posting| posting.written().to_le_bytes());
         to.rows(&self.vectors, |vector| vector.map(i8::cast_unsigned));
         to.rows(&self.scales, |scale| scale.to_le_bytes());
         to.rows(&self.signs, |signs| {
@@ -94,14 +92,8 @@ impl Part {
                 start: short(bytes, 12),
                 len: short(bytes, 16),
             })?,
-            postings: from.rows(|bytes: &[u8; 8]| {
-                let (tool, impact, fields) = parts(*bytes);
-                Posting {
-                    tool,
-                    impact,
-                    fields,
-                }
-            })?,
+            postings: from
+                .rows(|bytes: &[u8; 4]| Posting::of_written(u32::from_le_bytes(*bytes)))?,
             vectors: from.rows(|bytes: &[u8; DIMENSIONS]| bytes.map(u8::cast_signed))?,
             scales: from.rows(|bytes: &[u8; 4]| f32::from_le_bytes(*bytes))?,
             signs: from.rows(|bytes: &[u8; 16]| -> Signs { [long(bytes, 0), long(bytes, 8)] })?,
@@ -124,7 +116,7 @@ impl Part {
         kept == [tools; 3]
             && self.rows.len() == tools
             && (0..tools).all(|place| self.entry(place).is_some())
-            && self.postings.iter().all(|posting| is_there(posting.tool))
+            && self.postings.iter().all(|posting| is_there(posting.tool()))
             && self.keys.iter().all(|(_, tool)| is_there(*tool))
             && self.words.iter().all(listed)
             && self.words.windows(2).all(spelt)
@@ -134,19 +126,6 @@ impl Part {
                 .all(|word| self.texts.is_char_boundary(word.ends as usize))
             && last == self.texts.len()
     }
-}
-
-fn row(number: u32, impact: u16, fields: u16) -> [u8; 8] {
-    let mut bytes = [0; 8];
-    bytes[..4].copy_from_slice(&number.to_le_bytes());
-    bytes[4..6].copy_from_slice(&impact.to_le_bytes());
-    bytes[6..].copy_from_slice(&fields.to_le_bytes());
-    bytes
-}
-
-fn parts(bytes: [u8; 8]) -> (u32, u16, u16) {
-    let half = |at: usize| u16::from_le_bytes([bytes[at], bytes[at + 1]]);
-    (short(&bytes, 0), half(4), half(6))
 }
 
 fn short<const N: usize>(bytes: &[u8; N], at: usize) -> u32 {
