@@ -21,6 +21,10 @@ const PRISM_LISTENS: &str = "Prism is listening on";
 const OURS_LISTENS: &str = "listening address=";
 /// The header with all that it has to say against a request or against its own answer.
 const VIOLATIONS: &str = "sl-violations";
+/// How that header begins where it was too long.
+const CUT: &str = "Too many violations!";
+/// What stands in it for each that concerns the request.
+const OF_THE_REQUEST: &str = "\"location\":[\"request\"";
 /// How the problems begin that it answers with instead of the description's answers.
 const PROBLEMS: &str = "https://stoplight.io/prism/errors#";
 
@@ -179,6 +183,10 @@ fn against(answer: &Letter) -> Vec<String> {
         message: String,
     }
     if let Some(text) = answer.header(VIOLATIONS) {
+        // A list that was cut cannot be read, but what is said against the request stands first in it.
+        if text.starts_with(CUT) && !text.contains(OF_THE_REQUEST) {
+            return Vec::new();
+        }
         // One that cannot be read is not taken for none.
         let Ok(found) = serde_json::from_str::<Vec<Violation>>(text) else {
             return vec![text.to_owned()];
@@ -226,6 +234,14 @@ mod tests {
             assert!(said(&header(violation(place, severity)), "{}").is_empty());
         }
         assert_eq!(said("sl-violations: what\r\n", ""), ["what"]);
+        let cut = |place: &str| {
+            format!(
+                "sl-violations: Too many violations! [{}, {{\r\n",
+                violation(place, "Error")
+            )
+        };
+        assert!(said(&cut("response"), "{}").is_empty());
+        assert_eq!(said(&cut("request"), "{}").len(), 1);
     }
 
     #[test]
