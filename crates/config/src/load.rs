@@ -60,6 +60,8 @@ pub struct Config {
     pub files: Vec<Arc<ConfigFile>>,
     /// Our own directories.
     pub places: Places,
+    /// Where capability files go for review, where `capabilities.exportDirectory` names a place.
+    pub export_directory: Option<PathBuf>,
 }
 
 impl Config {
@@ -191,6 +193,8 @@ fn examine(request: &Request<'_>) -> (Config, Progress) {
         &mut progress.diagnostics,
     );
     let rules = rules::compile(&files, &mut progress.diagnostics);
+    let named = settings.capabilities.export_directory.as_deref();
+    let export_directory = named.and_then(|written| request.surroundings.resolve(written));
     let config = Config {
         path,
         settings,
@@ -201,6 +205,7 @@ fn examine(request: &Request<'_>) -> (Config, Progress) {
         watched: Vec::new(),
         files,
         places,
+        export_directory,
     };
     (config, progress)
 }

@@ -76,6 +76,8 @@ codes! {
     RateLimited = "RATE_LIMITED", rpc -32603, http 429, retry true;
     /// The tool is new or changed and waits for a person.
     ApprovalRequired = "APPROVAL_REQUIRED", rpc -32602, http 403, retry false;
+    /// Nothing waits for a person under this name.
+    ApprovalNotFound = "APPROVAL_NOT_FOUND", rpc -32602, http 404, retry false;
     /// The configuration does not load.
     ConfigurationError = "CONFIGURATION_ERROR", rpc -32603, http 500, retry false;
     /// A server could not be reached or started.
@@ -134,7 +136,7 @@ mod tests {
     #[test]
     fn every_code_has_a_distinct_upper_case_name() {
         let mut names: Vec<_> = Code::ALL.iter().map(|c| c.as_str()).collect();
-        assert_eq!(names.len(), 20);
+        assert_eq!(names.len(), 21);
         assert!(
             names
                 .iter()
@@ -142,7 +144,7 @@ mod tests {
         );
         names.sort_unstable();
         names.dedup();
-        assert_eq!(names.len(), 20);
+        assert_eq!(names.len(), 21);
     }
 
     #[test]

@@ -249,8 +249,6 @@ pub const TOKEN_BYTES_MAX: usize = 256 * 1024;
 pub const RESULT_BYTES_MAX: usize = 16 * 1024 * 1024;
 /// Most results kept for one principal; the oldest give way.
 pub const RESULTS_PER_PRINCIPAL_MAX: i64 = 64;
-/// How long a result is kept for reading by pages.
-pub const RESULT_KEPT_MS: i64 = 15 * 60 * 1_000;
 /// Most distinct counters of one day.
 pub const COUNTERS_MAX: usize = 1_000;
 /// How long a tool list on disk counts as fresh.

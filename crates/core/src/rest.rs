@@ -286,7 +286,7 @@ mod tests {
             (
                 &[("outcome", "fine")],
                 "outcome",
-                "must be one of ok, error, refused, replayed, timeout, cancelled, unknown",
+                "must be one of ok, error, refused, replayed, dry_run, timeout, cancelled, unknown",
             ),
             (&[("tool_id", " ")], "tool_id", "must not be empty"),
         ] {

@@ -76,6 +76,7 @@ const SECRET_PAIRS: &[(&str, &str)] = &[
 
 /// Beginnings of tokens that services hand out.
 const SECRET_PREFIXES: &[&str] = &[
+    "tck_",
     "sk-",
     "sk_live_",
     "sk_test_",
@@ -226,17 +227,29 @@ pub fn mask(text: &str) -> String {
     mask_userinfo(out)
 }
 
-/// Replaces the password of `scheme://user:password@host`.
+/// Replaces the user and password of every `scheme://user:password@host`.
 fn mask_userinfo(text: String) -> String {
-    let Some(scheme) = text.find("://") else {
+    const AFTER_SCHEME: &str = "://";
+    if !text.contains(AFTER_SCHEME) {
         return text;
-    };
-    let rest = &text[scheme + 3..];
-    let end = rest.find(['/', ' ', '"', '?']).unwrap_or(rest.len());
-    match rest[..end].rfind('@') {
-        Some(at) => format!("{}://{MASK}{}", &text[..scheme], &rest[at..]),
-        None => text,
     }
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text.as_str();
+    while let Some(scheme) = rest.find(AFTER_SCHEME) {
+        let (before, after) = rest.split_at(scheme + AFTER_SCHEME.len());
+        out.push_str(before);
+        let ends = |c: char| c.is_whitespace() || matches!(c, '/' | '"' | '?');
+        let end = after.find(ends).unwrap_or(after.len());
+        rest = match after[..end].rfind('@') {
+            Some(at) => {
+                out.push_str(MASK);
+                &after[at..]
+            }
+            None => after,
+        };
+    }
+    out.push_str(rest);
+    out
 }
 
 fn is_separator(c: char) -> bool {
@@ -400,6 +413,7 @@ mod tests {
         for value in [
             "ghp_0123456789abcdefghij",
             "sk-0123456789abcdef01",
+            "tck_0123456789abcdef01",
             "Bearer eyJhbGciOiJIUzI1NiJ9.e30.x",
             "-----BEGIN PRIVATE KEY----- abc",
         ] {
@@ -425,6 +439,11 @@ mod tests {
             "Authorization: Bearer *** def",
         );
         check("https://user:pw@host/path", "https://***@host/path");
+        check(
+            "http://a.b/c, then https://user:pw@host\nand smtp://u:p@x",
+            "http://a.b/c, then https://***@host\nand smtp://***@x",
+        );
+        check("http://host\nmail me@home", "http://host\nmail me@home");
         check(
             "https://host/mcp?api_key=abc&x=1",
             "https://host/mcp?api_key=***&x=1",

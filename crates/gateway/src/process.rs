@@ -270,8 +270,7 @@ fn tracer(config: &Config, here: &Surroundings) -> Tracer {
 async fn load_capabilities(engine: &Arc<Engine>, config: &Arc<Config>, here: &Surroundings) {
     let (store, clock) = (engine.store().clone(), engine.clock().clone());
     let desk = review::Desk::new(store, clock, Arc::clone(config));
-    let named = config.settings.capabilities.export_directory.as_deref();
-    let named = named.and_then(|written| here.resolve(written));
+    let named = config.export_directory.clone();
     let pending = named.unwrap_or_else(|| here.cwd.join(PENDING));
     match desk.load(&pending).await {
         Ok(loaded) => {

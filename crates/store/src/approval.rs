@@ -8,6 +8,8 @@ pub mod introduction;
 pub mod judgement;
 pub mod observation;
 
+use std::collections::HashSet;
+
 use toolcrib_core::limits::APPROVALS_LISTED_MAX;
 
 use crate::StoreError;
@@ -222,14 +224,34 @@ impl Store {
         by: &str,
         now_ms: i64,
     ) -> Result<Vec<Request>, StoreError> {
+        let unit = Settle::new(target, verdict, by, now_ms);
+        self.inner.writer.submit(unit).await
+    }
+
+    /// As [`Self::settle_approvals`], but only of the requests that were shown before, as they were shown:
+    /// what a server changed or added meanwhile keeps waiting.
+    pub async fn settle_shown(
+        &self,
+        target: &Target,
+        shown: &[Shown],
+        verdict: Verdict,
+        by: &str,
+        now_ms: i64,
+    ) -> Result<Vec<Request>, StoreError> {
+        let seen = shown.iter().map(|one| one.request.seen()).collect();
         let unit = Settle {
-            target: target.clone(),
-            verdict,
-            // An empty name stands for acceptance without a person.
-            by: if by.is_empty() { "someone" } else { by }.to_owned(),
-            now_ms,
+            seen: Some(seen),
+            ..Settle::new(target, verdict, by, now_ms)
         };
         self.inner.writer.submit(unit).await
+    }
+}
+
+impl Request {
+    /// What tells a request from another one, and from itself after it was asked anew: the id of a tool's
+    /// request holds what it defines, that of a server does not.
+    fn seen(&self) -> (String, i64) {
+        (self.id.clone(), self.created_ms)
     }
 }
 
@@ -321,11 +343,16 @@ fn concerned(found: Vec<Request>, target: &Target, verdict: Verdict) -> Vec<Requ
         .iter()
         .any(|r| r.kind == Kind::Server && matches!(r.state, State::Pending));
     let any_pending = found.iter().any(|r| r.state == State::Pending);
+    // The tools that were put aside when their server was rejected come back with it.
+    let rejected_ms = found
+        .iter()
+        .find(|r| r.kind == Kind::Server && reopens(r))
+        .and_then(|server| server.settled_ms);
     let mut reopened = false;
     found
         .into_iter()
         .filter(|request| match (target, request.state) {
-            // A server that is rejected takes its tools along; they keep waiting for a change of mind.
+            // A server that is rejected takes its tools along.
             (Target::Server(_), State::Pending) => {
                 verdict == Verdict::Approve || !server_waits || request.kind == Kind::Server
             }
@@ -335,6 +362,10 @@ fn concerned(found: Vec<Request>, target: &Target, verdict: Verdict) -> Vec<Requ
             (Target::Id(_), State::Rejected) => reopens(request),
             (Target::Server(_), State::Rejected) => {
                 request.kind == Kind::Server && reopens(request)
+            }
+            (Target::Server(_), State::Expired) => {
+                let put_aside = request.kind == Kind::Tool && request.settled_by.is_some();
+                put_aside && rejected_ms.is_some() && request.settled_ms == rejected_ms
             }
             (Target::Tool { .. }, State::Rejected) => {
                 let newest = !any_pending && !reopened && reopens(request);
@@ -378,6 +409,21 @@ struct Settle {
     verdict: Verdict,
     by: String,
     now_ms: i64,
+    /// The requests that were shown, where it matters.
+    seen: Option<HashSet<(String, i64)>>,
+}
+
+impl Settle {
+    fn new(target: &Target, verdict: Verdict, by: &str, now_ms: i64) -> Self {
+        Self {
+            target: target.clone(),
+            verdict,
+            // An empty name stands for acceptance without a person.
+            by: if by.is_empty() { "someone" } else { by }.to_owned(),
+            now_ms,
+            seen: None,
+        }
+    }
 }
 
 impl Unit for Settle {
@@ -386,8 +432,11 @@ impl Unit for Settle {
     async fn run(&self, session: &mut dyn Session) -> Result<Vec<Request>, StoreError> {
         let found = find(session, &self.target, self.now_ms).await?;
         let mut settled = concerned(found, &self.target, self.verdict);
+        if let Some(seen) = &self.seen {
+            settled.retain(|request| seen.contains(&request.seen()));
+        }
         for request in &mut settled {
-            if request.state != State::Expired {
+            if request.state != State::Expired || request.kind != Kind::Confirmation {
                 request.state = self.verdict.state();
                 request.settled_by = Some(self.by.clone());
             }
@@ -402,6 +451,18 @@ impl Unit for Settle {
 }
 
 impl Settle {
+    /// Takes back the questions about the tools of a server that was rejected.
+    async fn put_aside(&self, session: &mut dyn Session, server: &str) -> Result<(), StoreError> {
+        session
+            .execute(
+                "UPDATE approval SET state = 'expired', settled_ms = $2, settled_by = $3 \
+                 WHERE server = $1 AND kind = 'tool' AND state = 'pending'",
+                args![server, self.now_ms, &self.by],
+            )
+            .await
+            .map(drop)
+    }
+
     async fn write(&self, session: &mut dyn Session, request: &Request) -> Result<(), StoreError> {
         session
             .execute(
@@ -434,6 +495,7 @@ impl Settle {
             (State::Approved, Kind::Server) => {
                 observation::vet(session, &request.server, &self.by, self.now_ms).await
             }
+            (State::Rejected, Kind::Server) => self.put_aside(session, &request.server).await,
             _ => Ok(()),
         }
     }

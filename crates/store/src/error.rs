@@ -42,7 +42,7 @@ pub enum StoreError {
     },
     /// The file is a database of another program, or no database at all.
     #[error(
-        "{} is not a Toolcrib store. Point `store` at another file, or move this one away.", path.display()
+        "{} is not a Toolcrib store. Point `store.path` at another file, or move this one away.", path.display()
     )]
     Foreign {
         /// The file.
@@ -50,7 +50,7 @@ pub enum StoreError {
     },
     /// A newer Toolcrib wrote this store.
     #[error(
-        "The store {} has schema version {found}; this Toolcrib knows versions up to {known}. Update Toolcrib, or point `store` at another file.", path.display()
+        "The store {} has schema version {found}; this Toolcrib knows versions up to {known}. Update Toolcrib, or point `store.path` at another file.", path.display()
     )]
     Newer {
         /// The database file.

@@ -13,7 +13,7 @@ use toolcrib_core::limits::{
 };
 
 use crate::StoreError;
-use crate::backend::{Session, args};
+use crate::backend::{Row, Session, args};
 use crate::journal::Execution;
 use crate::store::Store;
 use crate::text;
@@ -235,15 +235,37 @@ pub(crate) async fn claim(
         return Ok(Claimed::Fresh);
     }
     let rows = session
-        .query(
-            "SELECT tool_id, params_hash, request_id, writer, state, answer, started_ms \
-             FROM idempotency WHERE principal = $1 AND idempotency_key = $2",
-            args![claim.principal, claim.key],
-        )
+        .query(HOLDER, args![claim.principal, claim.key])
         .await?;
     let row = rows
         .first()
         .ok_or_else(|| StoreError::failed("an idempotency key was neither free nor taken"))?;
+    taken_by(row, claim)
+}
+
+/// Who has a key, if it is not free at the time of the claim; takes nothing.
+pub(crate) async fn holder(
+    store: &Store,
+    claim: &Claim<'_>,
+) -> Result<Option<Claimed>, StoreError> {
+    let args = args![claim.principal, claim.key];
+    let rows = store.query(HOLDER, args).await?;
+    let Some(row) = rows.first() else {
+        return Ok(None);
+    };
+    let over = row.int(7)? <= claim.now_ms && row.text(4)? != KeyState::Running.as_str();
+    if over {
+        return Ok(None);
+    }
+    taken_by(row, claim).map(Some)
+}
+
+/// The columns that [`taken_by`] reads.
+const HOLDER: &str = "SELECT tool_id, params_hash, request_id, writer, state, answer, started_ms, expires_ms \
+     FROM idempotency WHERE principal = $1 AND idempotency_key = $2";
+
+/// What a key that is taken means for a claim.
+fn taken_by(row: &Row, claim: &Claim<'_>) -> Result<Claimed, StoreError> {
     let earlier = Earlier {
         request_id: row.text(2)?,
         tool_id: row.text(0)?,

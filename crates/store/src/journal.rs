@@ -216,6 +216,21 @@ impl std::fmt::Debug for Execution {
 }
 
 impl Store {
+    /// What a key gives that somebody has already, without claiming it; `None` where it is free. Never
+    /// [`Begin::Fresh`]: nothing may be called for it.
+    pub async fn held_key(&self, entry: Entry, key: &str) -> Result<Option<Begin>, StoreError> {
+        let entry = entry.bounded();
+        let key = idempotency::checked_key(key)?;
+        let unit = Open {
+            chainer: self.chainer(entry.timestamp_ms).await?.clone(),
+            entry: Arc::new(entry),
+            key: Some(key.clone()),
+            judged_at: None,
+        };
+        let held = idempotency::holder(self, &unit.claim(&key)).await?;
+        Ok(held.map(|claimed| unit.answer(self, claimed)))
+    }
+
     /// Journals an execution and claims its idempotency key, both or neither, durably.
     ///
     /// Only [`Begin::Fresh`] may call the upstream. The key is bound to the entry's caller, tool and

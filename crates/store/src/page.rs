@@ -1,6 +1,6 @@
 //! Large results, kept for a while so that the rest can be read without calling the tool again.
 
-use toolcrib_core::limits::{RESULT_BYTES_MAX, RESULT_KEPT_MS, RESULTS_PER_PRINCIPAL_MAX};
+use toolcrib_core::limits::{RESULT_BYTES_MAX, RESULTS_PER_PRINCIPAL_MAX};
 
 use crate::StoreError;
 use crate::backend::{Session, args};
@@ -20,8 +20,8 @@ pub struct StoredResult {
 }
 
 impl Store {
-    /// Keeps a result under a handle that the caller drew at random. The oldest results of the same
-    /// principal give way when there are too many.
+    /// Keeps a result for `kept_ms` under a handle that the caller drew at random. The oldest results of
+    /// the same principal give way when there are too many.
     pub async fn keep_result(
         &self,
         handle: &str,
@@ -29,6 +29,7 @@ impl Store {
         tool_id: &str,
         content: &str,
         now_ms: i64,
+        kept_ms: i64,
     ) -> Result<(), StoreError> {
         if content.len() > RESULT_BYTES_MAX {
             return Err(StoreError::TooLong {
@@ -42,6 +43,7 @@ impl Store {
             tool_id: text::name(tool_id),
             content: text::without_nul(content).into_owned(),
             now_ms,
+            expires_ms: now_ms.saturating_add(kept_ms),
         };
         self.inner.writer.submit(unit).await
     }
@@ -78,6 +80,7 @@ struct Keep {
     tool_id: String,
     content: String,
     now_ms: i64,
+    expires_ms: i64,
 }
 
 impl Unit for Keep {
@@ -102,7 +105,7 @@ impl Unit for Keep {
                     &self.tool_id,
                     &self.content,
                     self.now_ms,
-                    self.now_ms.saturating_add(RESULT_KEPT_MS),
+                    self.expires_ms,
                 ],
             )
             .await

@@ -173,6 +173,19 @@ impl Unit for Enlist {
     type Output = Chainer;
 
     async fn run(&self, session: &mut dyn Session) -> Result<Chainer, StoreError> {
+        let own = session
+            .query(
+                "SELECT ordinal FROM audit_writer WHERE writer_id = $1",
+                args![&self.writer_id],
+            )
+            .await?;
+        if let Some(row) = own.first() {
+            // Whoever asked first went away before it was told.
+            return Ok(Chainer {
+                ordinal: row.int(0)?,
+                writer_id: self.writer_id.clone(),
+            });
+        }
         let last = session
             .query(
                 "SELECT ordinal, genesis FROM audit_writer \

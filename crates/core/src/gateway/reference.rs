@@ -249,6 +249,10 @@ pub fn error(code: Code) -> Value {
         Code::ScopeRequired => ("A scope is missing", "Use a key that has it"),
         Code::RateLimited => ("A rate limit is used up", "Wait for retry_after_ms"),
         Code::ApprovalRequired => ("The tool is new or changed", "A person has to approve it"),
+        Code::ApprovalNotFound => (
+            "Nothing waits for a person under this name",
+            "toolcrib approvals list shows what does",
+        ),
         Code::ConfigurationError => (
             "The configuration does not load",
             "Run toolcrib config validate",

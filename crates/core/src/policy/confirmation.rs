@@ -157,11 +157,7 @@ impl Challenge {
     pub fn settle(&self, settler: Settler<'_>, answer: Answer, now_ms: i64) -> Result<Self, Error> {
         if let Settler::Caller(caller) = settler {
             caller.require(&Scope::of(super::scope::RESERVED_AREA, "approve"))?;
-            if caller.principal.to_string() == self.binding.principal {
-                let message = "A caller cannot confirm its own request.";
-                return Err(Error::new(Code::ScopeRequired, message)
-                    .suggest("Let a person settle it with `toolcrib approve`"));
-            }
+            ensure_another(caller, &self.binding.principal)?;
         }
         if self.state != ChallengeState::Waiting || now_ms >= self.expires_ms {
             let message = "This confirmation was settled before or has expired.";
@@ -186,6 +182,17 @@ impl Challenge {
             ..self.clone()
         })
     }
+}
+
+/// Refuses a caller that would confirm what it asked for itself. `asked_by` is as [`super::Principal`] is
+/// written.
+pub fn ensure_another(caller: &Caller, asked_by: &str) -> Result<(), Error> {
+    if caller.principal.to_string() != asked_by {
+        return Ok(());
+    }
+    let message = "A caller cannot confirm its own request.";
+    Err(Error::new(Code::ScopeRequired, message)
+        .suggest("Let a person settle it with `toolcrib approve`"))
 }
 
 #[cfg(test)]

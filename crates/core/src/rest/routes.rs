@@ -95,6 +95,7 @@ const OUTCOMES: &[&str] = &[
     "error",
     "refused",
     "replayed",
+    "dry_run",
     "timeout",
     "cancelled",
     "unknown",

@@ -4,7 +4,7 @@
 //! Whoever asks can ask, never answer: neither approves anything. No command is started and no variable
 //! is read for it, because both would be the caller's choice.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use serde_json::{Value, json};
@@ -129,7 +129,10 @@ impl Request {
             trace_id: trace.map(str::to_owned),
         };
         let appended = engine.store().record(record).await;
-        appended.map_err(|error| Error::new(Code::AuditUnavailable, error.to_string()))
+        appended.map_err(|error| {
+            tracing::error!(%error, "an execution could not be recorded");
+            Box::<Error>::from(&error)
+        })
     }
 }
 
@@ -151,9 +154,8 @@ pub fn known_tools(engine: &Engine) -> Vec<ToolId> {
 
 /// Where files to review go when nobody says otherwise.
 pub fn pending(config: &Config) -> PathBuf {
-    let named = config.settings.capabilities.export_directory.as_deref();
-    let directory = named.map_or_else(|| Path::new(PENDING), Path::new);
-    std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned())
+    let usual = || std::path::absolute(PENDING).unwrap_or_else(|_| PENDING.into());
+    config.export_directory.clone().unwrap_or_else(usual)
 }
 
 fn permitted(caller: &Caller) -> Result<(), Box<Error>> {

@@ -19,7 +19,7 @@ use toolcrib_core::rtfs::Dialect;
 use toolcrib_core::{CapabilityManifest, Tool, ToolId};
 use toolcrib_store::approval::introduction::{Introduced, Introduction};
 use toolcrib_store::approval::observation::{Definition, Observation};
-use toolcrib_store::approval::{Kind, Request, State, Target, Verdict};
+use toolcrib_store::approval::{Kind, Request, Shown, State, Target, Verdict};
 use toolcrib_store::{Store, StoreError};
 
 use super::assessment::Assessment;
@@ -114,6 +114,20 @@ pub struct Review {
     pub expires_ms: i64,
     /// What was wrong with tools that were left out.
     pub warnings: Vec<String>,
+}
+
+/// What a person looked at, and may settle.
+#[derive(Clone, Debug)]
+pub struct Looked {
+    target: Target,
+    shown: Vec<Shown>,
+}
+
+impl Looked {
+    /// The requests as they were when they were looked at.
+    pub fn shown(&self) -> &[Shown] {
+        &self.shown
+    }
 }
 
 /// What came of a verdict.
@@ -272,19 +286,27 @@ impl Desk {
         Ok(written)
     }
 
-    /// Settles what a target means. What is approved of an introspected server is promoted: its entry
+    /// What a target means now, to be shown and then settled as it was shown.
+    pub async fn look(&self, target: &Target) -> Result<Looked, ReviewError> {
+        let now_ms = self.clock.now_ms();
+        let target = self.whole(target, now_ms).await?;
+        let shown = self.store.show_approvals(&target, now_ms).await?;
+        Ok(Looked { target, shown })
+    }
+
+    /// Settles what was looked at. What is approved of an introspected server is promoted: its entry
     /// is written, its files move, its tools can be run.
     pub async fn settle(
         &self,
-        target: &Target,
+        looked: &Looked,
         verdict: Verdict,
         by: &str,
     ) -> Result<Settled, ReviewError> {
         let now_ms = self.clock.now_ms();
-        let target = self.whole(target, now_ms).await?;
+        let Looked { target, shown } = looked;
         let requests = self
             .store
-            .settle_approvals(&target, verdict, by, now_ms)
+            .settle_shown(target, shown, verdict, by, now_ms)
             .await?;
         let promoted = match verdict {
             Verdict::Approve if !requests.is_empty() => self.finish().await?,

@@ -152,7 +152,7 @@ async fn find(store: &Store, text: &str) -> Result<Vec<Shown>, Failure> {
 
 fn nothing(text: &str) -> Failure {
     Failure::not_found(
-        Code::ToolNotFound,
+        Code::ApprovalNotFound,
         format!("nothing waits under {text}; `toolcrib approvals list` shows what does"),
     )
 }
@@ -254,18 +254,32 @@ fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Fai
         .var("USER")
         .unwrap_or_else(|| "local".to_owned());
     with_desk(context, async |context, desk| {
-        if verdict == Verdict::Approve && !context.ui.is_json() {
-            let shown = find(&desk.store, text).await?;
-            show(context, &shown)?;
-        }
         for target in question::targets(text) {
-            let settled = desk.settle(&target, verdict, &by).await.map_err(failure)?;
+            // What comes after this look is not shown, and so not settled either.
+            let looked = desk.look(&target).await.map_err(failure)?;
+            if looked.shown().is_empty() {
+                continue;
+            }
+            if verdict == Verdict::Approve && !context.ui.is_json() {
+                show(context, &named(looked.shown(), text))?;
+            }
+            let settled = desk.settle(&looked, verdict, &by).await.map_err(failure)?;
             if !settled.requests.is_empty() {
                 return report(context, &settled);
             }
         }
         Err(nothing(text))
     })
+}
+
+/// What was asked for by its id alone, else everything: the tools of a server are told in what is said of it.
+fn named(shown: &[Shown], text: &str) -> Vec<Shown> {
+    let one: Vec<Shown> = shown
+        .iter()
+        .filter(|one| one.request.id == text)
+        .cloned()
+        .collect();
+    if one.is_empty() { shown.to_vec() } else { one }
 }
 
 /// What approvals brought about on disk.

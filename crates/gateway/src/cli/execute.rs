@@ -78,11 +78,10 @@ impl Execute {
         let given = if let Some(written) = &self.args {
             arguments::of_json(written, &context.surroundings.cwd)?
         } else {
-            let details = engine.tool_details(&caller, &self.server, &self.tool).await;
-            arguments::of_pairs(
-                &self.pairs,
-                &details.map_err(refused)?.entry.tool.input_schema,
-            )?
+            // A tool that may not be run, or is not there, is refused and recorded like any other call.
+            let known = engine.known_tool(&self.server, &self.tool).await;
+            let schema = known.map(|entry| Arc::clone(&entry.tool.input_schema));
+            arguments::of_pairs(&self.pairs, &schema.unwrap_or_default())?
         };
         if !context.ui.is_json() {
             let name = format!("{}:{}", self.server, self.tool);

@@ -120,8 +120,7 @@ pub(super) fn pending(context: &Context, config: &Config, given: Option<&Path>) 
     if let Some(given) = given {
         return cwd.join(given);
     }
-    let configured = config.settings.capabilities.export_directory.as_deref();
-    let configured = configured.and_then(|written| context.surroundings.resolve(written));
+    let configured = config.export_directory.clone();
     configured.unwrap_or_else(|| cwd.join(PENDING))
 }
 

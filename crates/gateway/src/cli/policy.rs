@@ -7,14 +7,14 @@ use serde::Serialize;
 use serde_json::{json, to_value};
 use toolcrib_core::canon::params_hash;
 use toolcrib_core::policy::{
-    Caller, Decision, Outcome, Permit, Request, ScopeSet, Validity, Verdict, decide, visible,
+    Caller, Check, Decision, Outcome, Permit, Request, ScopeSet, Validity, Verdict, decide, visible,
 };
 use toolcrib_core::{Code, ToolId};
 
-use super::counter::{local, refused, with_engine};
+use super::counter::{refused, with_engine};
 use super::{Context, now_ms};
 use crate::engine::Engine;
-use crate::engine::answer::Details;
+use crate::engine::snapshot::Entry;
 use crate::failure::Failure;
 use crate::ui::{Line, Table, Tone};
 
@@ -67,10 +67,8 @@ impl Policy {
         })?;
         with_engine(context, async |context, engine| {
             let caller = caller(engine, &principal, &scopes).await?;
-            let details = engine
-                .tool_details(&local(engine), id.server(), id.tool())
-                .await;
-            let details = details.map_err(refused)?;
+            let entry = engine.known_tool(id.server(), id.tool()).await;
+            let entry = entry.map_err(refused)?;
             let request = Request {
                 // The arguments are not known here: whether they fit is left out of the question.
                 validity: Validity::Valid,
@@ -78,14 +76,28 @@ impl Policy {
                 confirmed,
                 ..Request::plain(params_hash(&json!({})))
             };
-            let decision = decide(&caller, &details.entry.subject(), &request, now_ms());
+            let mut decision = decide(&caller, &entry.subject(), &request, now_ms());
+            leave_open(&mut decision);
             if context.ui.is_json() {
-                show_json(context, &caller, &details, &decision)
+                show_json(context, &caller, &entry, &decision)
             } else {
-                show(context, &caller, &details, &decision);
+                show(context, &caller, &entry, &decision);
                 Ok(())
             }
         })
+    }
+}
+
+/// Says of the checks that depend on a single call that they do.
+fn leave_open(decision: &mut Decision) {
+    for step in &mut decision.trace {
+        let of_the_call = match step.check {
+            Check::Schema => "depends on the arguments",
+            Check::Rate => "depends on the calls before it",
+            _ => continue,
+        };
+        step.verdict = Verdict::Unneeded;
+        step.evidence = of_the_call.into();
     }
 }
 
@@ -121,8 +133,8 @@ async fn caller(
     }
 }
 
-fn show(context: &mut Context, caller: &Caller, details: &Details, decision: &Decision) {
-    let (tool, metadata) = (&details.entry.tool, &details.entry.metadata);
+fn show(context: &mut Context, caller: &Caller, entry: &Entry, decision: &Decision) {
+    let (tool, metadata) = (&entry.tool, &entry.metadata);
     let who = &caller.principal;
     let line = match &decision.outcome {
         Outcome::Permitted(permit) => Line::new().mark(true).text(format_args!(
@@ -190,11 +202,11 @@ fn word(value: impl Serialize) -> String {
 fn show_json(
     context: &mut Context,
     caller: &Caller,
-    details: &Details,
+    entry: &Entry,
     decision: &Decision,
 ) -> Result<(), Failure> {
     let fault = |error: serde_json::Error| Failure::new(Code::Overloaded, error.to_string());
-    let subject = details.entry.subject();
+    let subject = entry.subject();
     let (permitted, code) = match &decision.outcome {
         Outcome::Refused(refusal) => (false, Some(refusal.reason())),
         _ => (true, None),
@@ -205,14 +217,14 @@ fn show_json(
         .filter(|step| step.verdict == Verdict::Failed)
         .count();
     context.ui.json(&json!({
-        "tool": details.entry.tool.id.to_string(),
+        "tool": entry.tool.id.to_string(),
         "principal": caller.principal.to_string(),
         "permitted": permitted,
         "code": code.map(|code| code.to_string()),
         "visibility": format!("{:?}", visible(caller, &subject)).to_lowercase(),
         "failed": failed,
         "checks": to_value(&decision.trace).map_err(fault)?,
-        "metadata": to_value(&details.entry.metadata).map_err(fault)?,
+        "metadata": to_value(&entry.metadata).map_err(fault)?,
     }));
     Ok(())
 }

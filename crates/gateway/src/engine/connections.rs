@@ -236,6 +236,8 @@ impl Upstream for Connections {
                 .ok()
         });
         self.pool.configure(endpoints.collect());
+        let children = usize::try_from(settings.limits.children);
+        self.pool.allow_children(children.unwrap_or(usize::MAX));
         let cache = Arc::new(known::kept_lists(config, self.resolver.surroundings()));
         self.eras.learn(eras::kept(&cache));
         self.eras_kept_in.store(Some(Arc::clone(&cache)));
@@ -394,5 +396,38 @@ impl fmt::Debug for Connections {
         f.debug_struct("Connections")
             .field("pool", &self.pool)
             .finish_non_exhaustive()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use toolcrib_config::surroundings::Os;
+    use toolcrib_upstream::mcp::{Spawner, Ways, http};
+
+    use super::*;
+    use crate::loader::Loader;
+
+    #[test]
+    fn so_many_servers_are_asked_at_once_as_may_be() {
+        let home = tempfile::tempdir().unwrap();
+        let here = Surroundings::new(Os::Linux, home.path(), home.path(), |_| None);
+        let ways = Ways {
+            spawner: Spawner {
+                launcher: None,
+                environment: Vec::new(),
+            },
+            http: http::Client::new(),
+        };
+        let clock = Clock::system();
+        let connections = Connections::over(Arc::new(ways), Users::One, here.clone(), None, clock);
+        let path = home.path().join("toolcrib.yaml");
+        for most in [3, 7] {
+            std::fs::write(&path, format!("limits: {{parallelDiscoveries: {most}}}\n")).unwrap();
+            let config = Loader::new(here.clone(), Some(path.clone())).config();
+            connections.configure(&Arc::new(config.unwrap()));
+            let current = connections.current.load();
+            assert_eq!(current.places.available_permits(), most);
+            assert_eq!(current.options.max_parallel_discoveries, most);
+        }
     }
 }

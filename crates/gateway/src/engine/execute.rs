@@ -26,7 +26,7 @@ use toolcrib_core::trace::SpanContext;
 use toolcrib_store::audit::Outcome as Recorded;
 use tracing::Instrument;
 
-use self::decision::Decided;
+use self::decision::{Decided, Verdict};
 use self::run::Case;
 use super::Engine;
 use super::answer::{Outcome, Reply};
@@ -123,7 +123,20 @@ impl Engine {
             actor = %attempt.caller.principal,
         );
         let id = attempt.id.clone();
-        let outcome = self.attempt(attempt).instrument(span).await;
+        // On a task of its own: a caller that goes away cancels what it asked for, and does not leave it
+        // without a record.
+        attempt.cancel = attempt.cancel.child_token();
+        let gone = attempt.cancel.clone().drop_guard();
+        let work = Arc::clone(self).attempt_to_the_end(attempt);
+        let outcome = self.tasks.spawn(work.instrument(span)).await;
+        gone.disarm();
+        let outcome = match outcome {
+            Ok(outcome) => outcome,
+            Err(error) => match error.try_into_panic() {
+                Ok(panic) => std::panic::resume_unwind(panic),
+                Err(_) => Err(Error::new(Code::Cancelled, "Toolcrib is ending.")),
+            },
+        };
         traced.end(&outcome);
         outcome.map_err(|mut error| {
             error.request_id = Some(id);
@@ -131,16 +144,29 @@ impl Engine {
         })
     }
 
-    async fn attempt(self: &Arc<Self>, attempt: Attempt) -> Result<Reply> {
-        if let Some(handle) = attempt.options.page.clone() {
-            return self.read_page(&attempt, &handle).await;
+    /// What was attempted comes to its end also where the engine ends first: it is then cancelled.
+    async fn attempt_to_the_end(self: Arc<Self>, attempt: Attempt) -> Result<Reply> {
+        let attempting = self.attempt(&attempt);
+        tokio::pin!(attempting);
+        tokio::select! {
+            biased;
+            outcome = &mut attempting => outcome,
+            () = self.hurry.cancelled() => {
+                attempt.cancel.cancel();
+                attempting.await
+            }
         }
-        let attempt = Arc::new(attempt);
+    }
+
+    async fn attempt(self: &Arc<Self>, attempt: &Attempt) -> Result<Reply> {
+        if let Some(handle) = &attempt.options.page {
+            return self.read_page(attempt, handle).await;
+        }
         loop {
             // Read before the catalog, which has then been judged by it or by what came later.
             let judged_at = self.judged_at();
-            let met = match self.resolve_attempt(&attempt).await {
-                Ok(entry) => Ok((self.weigh(&attempt, &entry).await?, entry)),
+            let met = match self.resolve_attempt(attempt).await {
+                Ok(entry) => Ok((self.weigh(attempt, &entry).await?, entry)),
                 Err(error) => Err(error),
             };
             // What is permitted is held against what was settled when it is journalled. Anything else looks now.
@@ -152,32 +178,35 @@ impl Engine {
             }
             let (weighed, entry) = match met {
                 Ok(met) => met,
-                Err(error) => return Err(self.turn_away(&attempt, error).await),
+                Err(error) => return Err(self.turn_away(attempt, error).await),
             };
-            let decided = self.decide(&attempt, &entry, weighed).await?;
+            let decided = match self.decide(attempt, entry, weighed).await? {
+                Verdict::Decided(decided) => decided,
+                Verdict::Answered(reply) => return Ok(reply),
+                Verdict::Gone => {
+                    let error = self.no_tool(&attempt.caller, &attempt.server, &attempt.tool);
+                    return Err(self.turn_away(attempt, error).await);
+                }
+            };
             let policy::Outcome::Permitted(permit) = decided.outcome else {
-                return self.withhold(&attempt, entry, decided).await;
+                return self.withhold(attempt, decided).await;
             };
             let reason = record::reason(&decided.trace);
             let case = Case {
-                entry,
+                entry: decided.entry,
                 permit,
                 reason,
                 judged_at,
             };
-            if let Some(reply) = self.run(&attempt, case).await? {
+            if let Some(reply) = self.run(attempt, case).await? {
                 return Ok(reply);
             }
         }
     }
 
     /// Answers a request that is not permitted, or was only to be rehearsed.
-    async fn withhold(
-        &self,
-        attempt: &Attempt,
-        entry: Arc<Entry>,
-        decided: Decided,
-    ) -> Result<Reply> {
+    async fn withhold(&self, attempt: &Attempt, decided: Decided) -> Result<Reply> {
+        let entry = decided.entry;
         let policy::Outcome::Refused(refusal) = &decided.outcome else {
             self.record_rehearsal(attempt, &entry, &decided.trace)
                 .await?;

@@ -165,6 +165,15 @@ impl Engine {
         }
     }
 
+    /// A tool by whatever spelling, whether or not anybody may run it: for the person whose tools these
+    /// are, who wants to know why.
+    pub async fn known_tool(self: &Arc<Self>, server: &str, tool: &str) -> Result<Arc<Entry>> {
+        self.require_on()?;
+        self.see_settlements().await;
+        let person = Caller::local(&self.config().settings.policy);
+        self.resolve(&person, server, tool).await
+    }
+
     /// A tool by whatever spelling, whether or not the caller may run it; its server is asked first
     /// where that is needed to know.
     pub(super) async fn resolve(

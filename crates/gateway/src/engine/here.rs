@@ -38,9 +38,9 @@ impl From<Error> for Failure {
         use toolcrib_core::Code;
         let message = match &error.suggestion {
             Some(suggestion) => format!("{} {suggestion}", error.message),
-            None => error.message,
+            None => error.message.clone(),
         };
-        match error.code {
+        let failure = match error.code {
             Code::ConfigurationError => Self::configuration(message),
             Code::ToolNotFound | Code::ServerNotFound => Self::not_found(error.code, message),
             Code::ValidationError | Code::ToolValidationError => Self {
@@ -52,6 +52,10 @@ impl From<Error> for Failure {
                 ..Self::new(error.code, message)
             },
             code => Self::new(code, message),
+        };
+        match error.more.earlier {
+            Some(earlier) => failure.with("earlier", serde_json::json!(earlier)),
+            None => failure,
         }
     }
 }

@@ -7,4 +7,5 @@ mod confirmation;
 mod execution;
 mod finding;
 mod keys;
+mod limits;
 mod packed;

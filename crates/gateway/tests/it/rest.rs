@@ -268,8 +268,11 @@ fn what_runs_the_gateway_needs_its_scope() {
     let approve = json!({"verdict": "approve"});
     problem(
         &web.tell("/api/v1/approvals/nobody:nothing", &[], &approve),
-        Code::ToolNotFound,
+        Code::ApprovalNotFound,
     );
+    let unknown = problem(&web.get("/api/v1/approvals/nobody"), Code::ApprovalNotFound);
+    let next = unknown["next_step"].as_str().unwrap();
+    assert!(next.contains("/api/v1/approvals"), "{next}");
     problem(
         &web.tell("/api/v1/approvals/x", &[], &json!({"verdict": "maybe"})),
         Code::ValidationError,
@@ -279,6 +282,38 @@ fn what_runs_the_gateway_needs_its_scope() {
     assert_eq!(unknown.status, 401);
     assert_eq!(unknown.headers["content-type"], "application/problem+json");
     assert_eq!(unknown.json()["status"], 401);
+}
+
+#[test]
+fn a_caller_cannot_confirm_its_own_call() {
+    let payments = Payments::open(&[json!({"status": true})], "");
+    let mut web = start(&payments);
+    let key = |name| {
+        let scope = "*,toolcrib:admin";
+        let arguments = ["keys", "create", name, "--scope", scope, "--json"];
+        let made = payments.home.run(&arguments).json();
+        made["secret"].as_str().unwrap().to_owned()
+    };
+    let (agent, person) = (key("agent"), key("person"));
+    let delete = |web: &Web| {
+        let path = "/api/adapters/paystack/tools/delete-customer";
+        let customer = json!({"code": "CUS_1"});
+        web.tell(path, &[("idempotency-key", "k")], &customer)
+    };
+    web.bear(&agent);
+    let asked = problem(&delete(&web), Code::ConfirmationRequired);
+    let id = asked["error"]["challenge"]["id"].as_str().unwrap();
+    let path = format!("/api/v1/approvals/{id}");
+    let approve = json!({"verdict": "approve"});
+    problem(&web.tell(&path, &[], &approve), Code::ScopeRequired);
+    problem(&delete(&web), Code::ConfirmationRequired);
+    assert_eq!(payments.received().len(), 0);
+    web.bear(&person);
+    let settled = fine(&web.tell(&path, &[], &approve));
+    assert_eq!(settled["approvals"][0]["state"], "approved");
+    web.bear(&agent);
+    fine(&delete(&web));
+    assert_eq!(payments.received().len(), 1);
 }
 
 #[test]

@@ -203,5 +203,5 @@ fn what_cannot_be_asked_for_is_refused_with_its_reason() {
             Code::ValidationError,
         );
     }
-    refused(&web.get("/api/v1/approvals/nobody"), Code::ToolNotFound);
+    refused(&web.get("/api/v1/approvals/nobody"), Code::ApprovalNotFound);
 }

@@ -51,7 +51,7 @@ fn check(name: &str, home: &Home, commands: &[&[&str]]) {
     assert_eq!(told.lines().count(), expected.lines().count(), "{name}.txt");
 }
 
-/// Without what differs from run to run: places, times, versions.
+/// Without what differs from run to run: places, times, versions, requests.
 fn veiled(home: &Home, text: &str) -> String {
     let mut text = text
         .replace(home.path("work").to_str().unwrap(), "[WORK]")
@@ -69,6 +69,8 @@ fn veiled(home: &Home, text: &str) -> String {
             "Since [WHEN]"
         } else if line.contains("database: ") {
             "  ✓ database: [STORE]"
+        } else if line.trim_start().starts_with("\"request_id\": ") {
+            "    \"request_id\": [REQUEST]"
         } else if let Some(at) = line.find(".toolcrib-backup-") {
             return format!("{out}{}.toolcrib-backup-[TIME]\n", &line[..at]);
         } else {

@@ -42,8 +42,8 @@ pub enum Confirmed {
 }
 
 impl Store {
-    /// A challenge for a call that needs confirmation: the one that is open already, or a new one
-    /// named after `random`. `detail` is what the person sees, with secrets masked.
+    /// A challenge for a call that needs confirmation: the one that is open already, or was turned down
+    /// and whose time is not over, or else a new one named after `random`. `detail` is what the person sees, with secrets masked.
     pub async fn challenge(
         &self,
         call: &Call,
@@ -135,7 +135,8 @@ impl Unit for Challenge {
 }
 
 impl Challenge {
-    /// The challenge for this call that can still be settled or used.
+    /// The challenge for this call that can still be settled or used, or that somebody said no to a
+    /// while ago: the same question is not put again while it counts.
     async fn open(&self, session: &mut dyn Session) -> Result<Option<Request>, StoreError> {
         let rows = session
             .query(
@@ -143,7 +144,7 @@ impl Challenge {
                     "SELECT ",
                     request_columns!(),
                     " FROM approval WHERE kind = 'confirmation' AND server = $1 AND tool = $2 \
-                     AND hash = $3 AND caller = $4 AND state IN ('pending', 'approved') \
+                     AND hash = $3 AND caller = $4 AND state IN ('pending', 'approved', 'rejected') \
                      AND used_ms IS NULL AND expires_ms > $5 ORDER BY created_ms LIMIT 1"
                 ),
                 args![

@@ -256,12 +256,9 @@ fn plan(observation: &Observation, known: &Known) -> Plan {
             request: (original == place && !standing.is_usable()).then(id),
         });
     }
-    // Questions about definitions that are no longer there need no answer, unless the whole server
-    // was turned down: then they wait for a change of mind.
-    if known.server != ServerStanding::Rejected {
-        let answered = known.pending.difference(&asked);
-        plan.steps.extend(answered.cloned().map(Step::Expire));
-    }
+    // Questions about definitions that are no longer there need no answer.
+    let answered = known.pending.difference(&asked);
+    plan.steps.extend(answered.cloned().map(Step::Expire));
     plan
 }
 
@@ -373,7 +370,7 @@ impl Observe {
                 "INSERT INTO approval (id, kind, server, tool, hash, detail, state, created_ms) \
                  VALUES ($1, $2, $3, $4, $5, $6, 'pending', $7) \
                  ON CONFLICT (id) DO UPDATE SET state = 'pending', created_ms = excluded.created_ms, \
-                 settled_ms = NULL, settled_by = NULL",
+                 expires_ms = NULL, settled_ms = NULL, settled_by = NULL",
                 args![
                     request,
                     kind.as_str(),

@@ -74,8 +74,11 @@ impl Progress {
     }
 
     /// The endings that wait, for another attempt.
-    pub(crate) fn take_unsettled(&self) -> VecDeque<Finish> {
-        std::mem::take(&mut *lock(&self.unsettled))
+    pub(crate) fn take_unsettled(&self) -> Leftovers<'_> {
+        Leftovers {
+            progress: self,
+            units: std::mem::take(&mut *lock(&self.unsettled)),
+        }
     }
 
     /// A bell that rings when the key's execution in this process ends.
@@ -94,6 +97,30 @@ impl Progress {
         let bell = lock(&self.waiting).remove(&(principal.to_owned(), key.to_owned()));
         if let Some(notify) = bell {
             notify.notify_waiters();
+        }
+    }
+}
+
+/// Endings that are written one after the other. Those that it does not come to wait on.
+pub(crate) struct Leftovers<'a> {
+    progress: &'a Progress,
+    units: VecDeque<Finish>,
+}
+
+impl Leftovers<'_> {
+    pub(crate) fn is_empty(&self) -> bool {
+        self.units.is_empty()
+    }
+
+    pub(crate) fn next(&mut self) -> Option<Finish> {
+        self.units.pop_front()
+    }
+}
+
+impl Drop for Leftovers<'_> {
+    fn drop(&mut self) {
+        for unit in self.units.drain(..) {
+            self.progress.keep_unsettled(unit);
         }
     }
 }
@@ -176,8 +203,18 @@ mod tests {
         }
         assert!(!progress.is_running("0"), "given up");
         assert!(progress.is_running("1"));
-        assert_eq!(progress.take_unsettled().len(), STORE_UNSETTLED_MAX);
-        assert!(progress.take_unsettled().is_empty());
+        let mut leftovers = progress.take_unsettled();
+        assert!(progress.take_unsettled().is_empty(), "nobody else has them");
+        let first = leftovers.next().unwrap();
+        assert_eq!(first.request_id(), "1");
+        drop(leftovers);
+        let mut rest = progress.take_unsettled();
+        let count = std::iter::from_fn(|| rest.next()).count();
+        assert_eq!(
+            count,
+            STORE_UNSETTLED_MAX - 1,
+            "what was not come to waits on"
+        );
     }
 
     #[test]

@@ -66,17 +66,15 @@ impl Store {
     pub(crate) async fn settle_leftovers(&self) -> Result<u64, StoreError> {
         let mut settled = 0;
         let mut leftovers = self.inner.progress.take_unsettled();
-        while let Some(unit) = leftovers.pop_front() {
+        while !leftovers.is_empty() {
+            let place = self.inner.writer.reserve().await?;
+            let Some(unit) = leftovers.next() else { break };
             let store = self.clone();
-            let attempt = self.inner.writer.submit_with(unit, move |unit, result| {
-                store.inner.progress.after_finish(unit, result)
-            });
-            if let Err(error) = attempt.await {
-                for unit in leftovers {
-                    self.inner.progress.keep_unsettled(unit);
-                }
-                return Err(error);
-            }
+            place
+                .submit_with(unit, move |unit, result| {
+                    store.inner.progress.after_finish(unit, result)
+                })
+                .await?;
             settled += 1;
         }
         Ok(settled)

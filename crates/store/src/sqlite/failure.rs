@@ -4,6 +4,9 @@ use std::path::Path;
 
 use crate::StoreError;
 
+/// The file that SQLite shares between processes cannot be given its size.
+const IOERR_SHMSIZE: i32 = 0x130a;
+
 /// The store's failure behind an error of the driver.
 pub(super) fn explain(path: &Path, error: &rusqlite::Error) -> StoreError {
     match error.sqlite_error() {
@@ -17,6 +20,8 @@ fn from_code(path: &Path, extended: i32, message: &str) -> StoreError {
     let path = path.to_owned();
     let detail = message.to_owned();
     match extended & 0xff {
+        // The index of the write-ahead log has no place on the disk.
+        _ if extended == IOERR_SHMSIZE => StoreError::Full,
         5 | 6 => StoreError::Locked { path },
         8 => StoreError::ReadOnly { path },
         11 => StoreError::Corrupt { path, detail },
@@ -45,6 +50,7 @@ mod tests {
         check(1544, "read-only");
         check(11, "damaged (what it said)");
         check(13, "no space left");
+        check(4874, "no space left");
         check(14, "cannot be opened (what it said)");
         check(26, "not a Toolcrib store");
         check(10, "what it said, code 10");

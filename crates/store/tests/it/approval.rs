@@ -4,6 +4,7 @@ use proptest::prelude::*;
 use toolcrib_core::limits::{CONFIRMATION_KEPT_MS, CONFIRMATIONS_PENDING_MAX};
 use toolcrib_core::policy::ApprovalMode;
 use toolcrib_store::approval::confirmation::{Call, Confirmed};
+use toolcrib_store::approval::introduction::Introduction;
 use toolcrib_store::approval::judgement::Standing;
 use toolcrib_store::approval::observation::{Definition, Observation};
 use toolcrib_store::approval::{Kind, State, Target, Verdict};
@@ -243,8 +244,10 @@ async fn a_server_that_was_found_starts_pending_in_every_mode() {
             ["server  ", "tool a hash-1", "tool b hash-1"]
         );
         assert_eq!(settle(&store, "gh", Verdict::Reject).await, 1);
+        assert!(waiting(&store).await.is_empty(), "its tools go with it");
         assert_eq!(see(&store, found("a=1")).await, "a:Rejected");
-        // A change of mind brings the server back, with what still waits.
+        assert!(waiting(&store).await.is_empty());
+        // A change of mind brings the server back, with what went with it.
         assert_eq!(settle(&store, "gh", Verdict::Approve).await, 3);
         assert_eq!(
             see(&store, found("a=1 b=1")).await,
@@ -280,6 +283,68 @@ async fn one_tool_of_a_found_server_can_be_approved_alone() {
     );
     assert_eq!(settle(&store, "nobody", Verdict::Approve).await, 0);
     assert_eq!(settle(&store, "gh:nothing", Verdict::Approve).await, 0);
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_tool_that_was_rejected_by_itself_stays_so_when_its_server_comes_back() {
+    let home = Home::new();
+    let store = home.open().await;
+    let found = |tools| list(ApprovalMode::Changed, false, tools);
+    see(&store, found("a=1 b=1")).await;
+    settle(&store, "gh:a", Verdict::Reject).await;
+    settle(&store, "gh", Verdict::Reject).await;
+    assert_eq!(settle(&store, "gh", Verdict::Approve).await, 2);
+    assert_eq!(
+        see(&store, found("a=1 b=1")).await,
+        "a:Rejected b:Unchanged"
+    );
+    store.close().await;
+}
+
+#[tokio::test]
+async fn only_what_was_shown_is_approved() {
+    let home = Home::new();
+    let store = home.open().await;
+    let found = |tools| list(ApprovalMode::Changed, false, tools);
+    see(&store, found("a=1 b=1")).await;
+    let server = Target::Server("gh".into());
+    let shown = store.show_approvals(&server, NOW).await.unwrap();
+    // Meanwhile the server changes one definition and adds another.
+    see(&store, found("a=2 b=1 c=1")).await;
+    let settled = store
+        .settle_shown(&server, &shown, Verdict::Approve, "ann", NOW)
+        .await
+        .unwrap();
+    let mut tools: Vec<_> = settled.iter().map(|r| r.tool.as_str()).collect();
+    tools.sort_unstable();
+    assert_eq!(tools, ["", "b"]);
+    assert_eq!(
+        see(&store, found("a=2 b=1 c=1")).await,
+        "a:PendingNew b:Unchanged c:PendingNew"
+    );
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_question_that_is_put_again_has_all_the_time_it_needs() {
+    let home = Home::new();
+    let store = home.open().await;
+    let changed = |tools| list(ApprovalMode::Changed, true, tools);
+    see(&store, changed("a=1")).await;
+    let introduction = Introduction {
+        detail: "{}".into(),
+        expires_ms: NOW + 1_000,
+    };
+    let introduced = store.introduce(changed("a=2"), introduction, NOW).await;
+    assert!(!introduced.unwrap().server_waits);
+    let late = NOW + 2_000;
+    store.purge(late).await.unwrap();
+    let observed = store.observe(changed("a=2"), late).await.unwrap();
+    assert_eq!(observed[0].standing, Standing::PendingChanged);
+    let target = Target::Id(observed[0].request.clone().unwrap());
+    let settled = store.settle_approvals(&target, Verdict::Approve, "ann", late);
+    assert_eq!(settled.await.unwrap()[0].state, State::Approved);
     store.close().await;
 }
 
@@ -366,18 +431,27 @@ async fn a_confirmation_is_refused_after_a_no_or_ten_minutes() {
     let home = Home::new();
     let store = home.open().await;
     let end = NOW + CONFIRMATION_KEPT_MS;
-    let usage = async |id: &str, now| store.use_challenge(id, &call(), now).await.unwrap();
-
-    let first = store.challenge(&call(), "", [1; 8], NOW).await.unwrap();
-    assert_eq!(settle(&store, &first.id, Verdict::Reject).await, 1);
-    assert_eq!(usage(&first.id, NOW).await, Confirmed::Rejected);
+    let refused = store.challenge(&call(), "", [1; 8], NOW).await.unwrap();
+    assert_eq!(settle(&store, &refused.id, Verdict::Reject).await, 1);
+    let usage = store.use_challenge(&refused.id, &call(), NOW).await;
+    assert_eq!(usage, Ok(Confirmed::Rejected));
     assert_eq!(
-        settle(&store, &first.id, Verdict::Approve).await,
+        settle(&store, &refused.id, Verdict::Approve).await,
         0,
         "a no to a call is final"
     );
+    let again = store.challenge(&call(), "", [4; 8], end - 1).await.unwrap();
+    assert_eq!((again.id, again.state), (refused.id, State::Rejected));
+    let anew = store.challenge(&call(), "", [5; 8], end).await.unwrap();
+    assert_eq!(
+        anew.state,
+        State::Pending,
+        "and may be asked anew after its time"
+    );
 
-    let second = store.challenge(&call(), "", [2; 8], NOW).await.unwrap();
+    let other = other(|c| c.args_hash = "other".into());
+    let usage = async |id: &str, now| store.use_challenge(id, &other, now).await.unwrap();
+    let second = store.challenge(&other, "", [2; 8], NOW).await.unwrap();
     assert_eq!(usage(&second.id, end).await, Confirmed::Expired);
     let late = store
         .settle_approvals(&Target::Id(second.id.clone()), Verdict::Approve, "ann", end)
@@ -387,7 +461,7 @@ async fn a_confirmation_is_refused_after_a_no_or_ten_minutes() {
     assert_eq!(usage(&second.id, NOW).await, Confirmed::Expired);
 
     // Approved in time, used too late.
-    let third = store.challenge(&call(), "", [3; 8], NOW).await.unwrap();
+    let third = store.challenge(&other, "", [3; 8], NOW).await.unwrap();
     settle(&store, &third.id, Verdict::Approve).await;
     assert_eq!(usage(&third.id, end).await, Confirmed::Expired);
     assert_eq!(usage(&third.id, end - 1).await, Confirmed::Granted);

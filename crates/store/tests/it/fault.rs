@@ -227,7 +227,7 @@ async fn the_rest(store: &Store, seen: &mut Seen) {
     seen.note(store.create_key(new, &[7; 32], NOW).await);
     let token = Secret::new("t");
     seen.note(store.save_token("i", "s", &token, None, NOW).await);
-    seen.note(store.keep_result("h", "ann", "t", "x", NOW).await);
+    seen.note(store.keep_result("h", "ann", "t", "x", NOW, 60_000).await);
     store.count("calls", 1, NOW);
     let keep = Retention {
         age_ms_max: Some(1_000),

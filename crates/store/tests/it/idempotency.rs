@@ -66,6 +66,36 @@ async fn a_key_is_bound_to_caller_tool_and_parameters() {
 }
 
 #[tokio::test]
+async fn who_holds_a_key_can_be_asked_without_taking_it() {
+    let home = Home::new();
+    let store = home.open().await;
+    let held = async |entry: Entry| match store.held_key(entry, "k").await.unwrap() {
+        None => "free".to_owned(),
+        Some(Begin::Fresh(_) | Begin::Outdated) => panic!("it was taken"),
+        Some(Begin::Replay { answer, .. }) => format!("replay {}", answer.unwrap_or_default()),
+        Some(Begin::Conflict(earlier)) => format!("conflict {}", earlier.request_id),
+        Some(Begin::InProgress(waiting)) => format!("running {}", waiting.earlier().request_id),
+        Some(Begin::Unknown(earlier)) => format!("unknown {}", earlier.request_id),
+    };
+    assert_eq!(held(entry("r0")).await, "free");
+    let execution = begin(&store, entry("r1"), Some("k")).await;
+    assert_eq!(held(entry("r2")).await, "running r1");
+    let late = at("r2", NOW + IDEMPOTENCY_KEPT_MS);
+    assert_eq!(
+        held(late.clone()).await,
+        "running r1",
+        "however long it takes"
+    );
+    execution.finish(answered("42")).await.unwrap();
+    assert_eq!(held(entry("r2")).await, "replay 42");
+    let mut other = entry("r3");
+    other.params_hash = "hash-b".into();
+    assert_eq!(held(other).await, "conflict r1");
+    assert_eq!(held(late).await, "free");
+    store.close().await;
+}
+
+#[tokio::test]
 async fn a_key_is_remembered_for_a_day() {
     let home = Home::new();
     let store = home.open().await;

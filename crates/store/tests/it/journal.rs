@@ -1,5 +1,7 @@
 //! From the entry before the call to the one record after it.
 
+use std::time::Duration;
+
 use toolcrib_store::audit::Outcome;
 use toolcrib_store::idempotency::KeyFate;
 use toolcrib_store::journal::Recovered;
@@ -51,6 +53,20 @@ async fn a_refusal_is_recorded_without_a_journal() {
     store.record(refusal("r1")).await.unwrap();
     assert_eq!(log(&store).await, ["r1 refused"], "one record per request");
     assert_eq!(store.recover(NOW).await.unwrap(), Recovered::default());
+    assert!(store.audit_verify().await.unwrap().is_intact());
+    store.close().await;
+}
+
+#[tokio::test]
+async fn a_first_caller_that_goes_away_at_once_shuts_nobody_out() {
+    let home = Home::new();
+    let store = home.open().await;
+    // One look at it queues what registers this process; then nobody waits for that any more.
+    let first = tokio::time::timeout(Duration::ZERO, store.record(refusal("r1"))).await;
+    assert!(first.is_err(), "it is still under way");
+    store.record(refusal("r2")).await.unwrap();
+    run(&store, "r3").await;
+    assert_eq!(log(&store).await, ["r2 refused", "r3 ok"]);
     assert!(store.audit_verify().await.unwrap().is_intact());
     store.close().await;
 }

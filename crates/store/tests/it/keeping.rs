@@ -3,7 +3,7 @@
 use toolcrib_core::ToolId;
 use toolcrib_core::limits::{
     APPROVAL_HISTORY_MS, IDEMPOTENCY_KEPT_MS, KEY_SCOPES_MAX, LEARNED_PRINCIPALS_MAX,
-    RESULT_BYTES_MAX, RESULT_KEPT_MS, RESULTS_PER_PRINCIPAL_MAX, TOKEN_BYTES_MAX,
+    RESULT_BYTES_MAX, RESULTS_PER_PRINCIPAL_MAX, TOKEN_BYTES_MAX,
 };
 use toolcrib_core::policy::ApprovalMode;
 use toolcrib_core::secret::Secret;
@@ -22,6 +22,9 @@ fn new_key(name: &str) -> NewKey {
         expires_ms: Some(NOW + 100),
     }
 }
+
+/// How long results are kept here.
+const KEPT_MS: i64 = 60_000;
 
 #[tokio::test]
 async fn a_key_is_shown_once_and_found_by_its_secret_only() {
@@ -135,7 +138,7 @@ async fn a_result_is_kept_for_its_principal_for_a_while() {
     let home = Home::new();
     let store = home.open().await;
     store
-        .keep_result("h1", "ann", "gh:list", "[1,2,3]", NOW)
+        .keep_result("h1", "ann", "gh:list", "[1,2,3]", NOW, KEPT_MS)
         .await
         .unwrap();
     let get = async |handle: &str, principal: &str, now| {
@@ -145,19 +148,21 @@ async fn a_result_is_kept_for_its_principal_for_a_while() {
     assert_eq!(get("h1", "ann", NOW).await.as_deref(), Some("[1,2,3]"));
     assert_eq!(get("h1", "bob", NOW).await, None);
     assert_eq!(get("h2", "ann", NOW).await, None);
-    assert_eq!(get("h1", "ann", NOW + RESULT_KEPT_MS).await, None);
+    assert_eq!(get("h1", "ann", NOW + KEPT_MS).await, None);
 
     for number in 0..RESULTS_PER_PRINCIPAL_MAX {
         let handle = format!("n{number}");
         store
-            .keep_result(&handle, "ann", "gh:list", "x", NOW + 1 + number)
+            .keep_result(&handle, "ann", "gh:list", "x", NOW + 1 + number, KEPT_MS)
             .await
             .unwrap();
     }
     assert_eq!(get("h1", "ann", NOW).await, None, "the oldest gives way");
     assert!(get("n0", "ann", NOW).await.is_some());
     let long = "x".repeat(RESULT_BYTES_MAX + 1);
-    let refused = store.keep_result("h", "ann", "gh:list", &long, NOW).await;
+    let refused = store
+        .keep_result("h", "ann", "gh:list", &long, NOW, KEPT_MS)
+        .await;
     assert!(matches!(refused, Err(StoreError::TooLong { .. })));
     store.close().await;
 }
@@ -217,7 +222,7 @@ async fn maintenance_recovers_purges_and_cuts() {
         .unwrap();
     let running = begin(&store, entry("r3"), Some("k3")).await;
     store
-        .keep_result("h1", "ann", "gh:list", "x", NOW)
+        .keep_result("h1", "ann", "gh:list", "x", NOW, KEPT_MS)
         .await
         .unwrap();
     store.count("calls", 1, NOW);

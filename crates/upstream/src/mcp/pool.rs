@@ -92,6 +92,11 @@ impl Pool {
         }
     }
 
+    /// Sets how many child processes there may be at once.
+    pub fn allow_children(&self, most: usize) {
+        self.house.places.allow_children(most);
+    }
+
     /// Puts these servers in the place of those before. A server that runs the same thing under the
     /// same name keeps its connections; the others are closed.
     pub fn configure(&self, endpoints: Vec<Endpoint>) {

@@ -100,6 +100,29 @@ async fn what_is_in_use_does_not_give_way() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn the_number_of_children_can_be_set_while_some_run() {
+    let dialer = scripted(false);
+    let pool = pool(&dialer, 8, &child());
+    pool.allow_children(3);
+    let all = async || {
+        for server in 0..8 {
+            ping(&pool, server, &Key::Shared).await.unwrap();
+        }
+        // What gave way is closed by then.
+        tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        dialer.opened() - dialer.closed()
+    };
+    assert_eq!(all().await, 3);
+    pool.allow_children(1);
+    tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+    assert_eq!(dialer.opened() - dialer.closed(), 1, "what is unused goes");
+    assert!(pool.is_connected("7"), "the one that was used last stays");
+    assert_eq!(all().await, 1);
+    pool.allow_children(5);
+    assert_eq!(all().await, 5);
+}
+
+#[tokio::test(start_paused = true)]
 async fn one_server_has_so_many_connections_and_no_more() {
     let dialer = scripted(false);
     let pool = pool(&dialer, 1, &remote());

@@ -149,7 +149,8 @@ impl Scene {
     async fn settle(&self, verdict: Verdict) -> Result<Settled, ReviewError> {
         self.now.fetch_add(1, Ordering::SeqCst);
         let target = Target::Server("notes".into());
-        self.desk.settle(&target, verdict, "ann").await
+        let looked = self.desk.look(&target).await?;
+        self.desk.settle(&looked, verdict, "ann").await
     }
 
     /// The files of a state, as `name: description`.

@@ -196,6 +196,42 @@ mod tests {
     }
 
     #[test]
+    fn times_are_those_of_the_server_or_else_of_the_limits() {
+        let home = tempfile::tempdir().unwrap();
+        let stdio = Stdio {
+            command: template("run"),
+            args: Vec::new(),
+            env: IndexMap::new(),
+            env_file: None,
+            cwd: None,
+            inherit_env: true,
+        };
+        let mut server = server(Transport::Stdio(stdio));
+        let limits = |idle_close_minutes| Limits {
+            start_timeout_ms: 11,
+            call_timeout_ms: 12,
+            idle_close_minutes,
+            ..Limits::default()
+        };
+        let times = |server: &Server, minutes| {
+            let endpoint = resolver(home.path()).endpoint(server, &limits(minutes));
+            let endpoint = endpoint.unwrap();
+            let ms = |time: Duration| time.as_millis();
+            (
+                ms(endpoint.start_timeout),
+                ms(endpoint.call_timeout),
+                endpoint.idle_close.map(ms),
+            )
+        };
+        assert_eq!(times(&server, 2), (11, 12, Some(120_000)));
+        assert_eq!(times(&server, 0), (11, 12, None), "never closed");
+        server.handling.start_timeout_ms = Some(21);
+        server.handling.call_timeout_ms = Some(22);
+        server.handling.idle_close_ms = Some(23);
+        assert_eq!(times(&server, 2), (21, 22, Some(23)));
+    }
+
+    #[test]
     fn a_command_gets_its_arguments_variables_and_directory() {
         let home = tempfile::tempdir().unwrap();
         let file = "# a comment\nexport A=1\nB=\"two words\"\nC='x'\n\nnonsense\nD=file\n";

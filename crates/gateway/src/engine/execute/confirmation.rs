@@ -31,17 +31,14 @@ impl Engine {
             .find_map(read))
     }
 
-    /// The challenge for a call that needs a person's word: one that was settled or is open, else a
-    /// new one. Where the client can ask its person, it does.
+    /// The challenge for a call that needs a person's word: one that was settled, also with a no, or is
+    /// open, else a new one. Where the client can ask its person, it does.
     pub(super) async fn ask_person(
         &self,
         attempt: &Attempt,
         binding: &Binding,
     ) -> Result<Challenge> {
         let now_ms = self.clock.now_ms();
-        if let Some(rejected) = self.rejected(binding, now_ms).await? {
-            return Ok(rejected);
-        }
         let arguments = attempt.arguments.value.as_ref().map(masked);
         let detail = arguments.map(|value| value.to_string()).unwrap_or_default();
         let asked = self
@@ -54,18 +51,6 @@ impl Engine {
             return self.elicit(attempt, challenge, &detail).await;
         }
         Ok(challenge)
-    }
-
-    /// A no that still holds: the same question is not put again while it does.
-    async fn rejected(&self, binding: &Binding, now_ms: i64) -> Result<Option<Challenge>> {
-        let rejected = self.store.approvals(Some(State::Rejected), now_ms).await;
-        let rejected = rejected.map_err(|error| unreadable(&error))?;
-        let mut challenges = rejected
-            .into_iter()
-            .filter(|request| request.kind == Kind::Confirmation)
-            .filter_map(read);
-        let holds = |c: &Challenge| c.binding == *binding && now_ms < c.expires_ms;
-        Ok(challenges.rfind(holds))
     }
 
     /// Lets the client ask its person, where it can. No answer leaves the question open.

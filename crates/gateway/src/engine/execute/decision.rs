@@ -1,6 +1,6 @@
 //! The decision about one request, with everything that policy needs to know gathered first.
 
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use toolcrib_core::policy::{
     Ask, Challenge, Decision, Outcome, Request, Step, Validity, buckets, decide,
@@ -9,11 +9,24 @@ use toolcrib_core::schema::{Unknown, Violations};
 
 use super::Attempt;
 use crate::engine::Engine;
+use crate::engine::answer::Reply;
 use crate::engine::error::{Result, Waiting};
 use crate::engine::snapshot::Entry;
 
+/// What becomes of a request before anything is called.
+pub(super) enum Verdict {
+    /// Policy has decided.
+    Decided(Decided),
+    /// Its key had an answer.
+    Answered(Reply),
+    /// The tool is not there any more.
+    Gone,
+}
+
 /// A decision, and the question that it waits for.
 pub(super) struct Decided {
+    /// The tool as it was when it was decided.
+    pub(super) entry: Arc<Entry>,
     pub(super) outcome: Outcome,
     pub(super) trace: Vec<Step>,
     pub(super) waiting: Option<Waiting>,
@@ -22,7 +35,6 @@ pub(super) struct Decided {
 /// A decision as far as it needs nobody.
 pub(super) struct Weighed {
     decision: Decision,
-    violations: Option<Violations>,
     /// The challenge that the caller names.
     named: Option<Challenge>,
 }
@@ -36,53 +48,45 @@ impl Weighed {
 impl Engine {
     /// Weighs whether the call may be made, without asking anybody.
     pub(super) async fn weigh(&self, attempt: &Attempt, entry: &Entry) -> Result<Weighed> {
-        let violations = self.violations(attempt, entry);
         let named = match &attempt.options.challenge {
             Some(id) => self.named_challenge(id).await?,
             None => None,
         };
         Ok(Weighed {
-            decision: self.judged(attempt, entry, violations.as_ref(), named.as_ref()),
-            violations,
+            decision: self.judged(attempt, entry, named.as_ref()),
             named,
         })
     }
 
-    /// Decides whether the call may be made. Where a person has to confirm it, the person is asked.
+    /// Decides whether the call may be made. Where a person has to confirm it, the person is asked, unless
+    /// the call was made before under its key: its answer needs no person.
     pub(super) async fn decide(
         &self,
         attempt: &Attempt,
-        entry: &Entry,
+        entry: Arc<Entry>,
         weighed: Weighed,
-    ) -> Result<Decided> {
-        let Weighed {
-            mut decision,
-            violations,
-            named,
-        } = weighed;
-        let mut waiting = named.as_ref().and_then(waits);
+    ) -> Result<Verdict> {
+        let Weighed { decision, named } = weighed;
         if let Outcome::Refused(refusal) = &decision.outcome
             && let Some(Ask::Person(binding)) = refusal.ask()
         {
+            if let Some(reply) = self.answered_before(attempt, &entry).await? {
+                return Ok(Verdict::Answered(reply));
+            }
             let challenge = self.ask_person(attempt, binding).await?;
-            decision = self.judged(attempt, entry, violations.as_ref(), Some(&challenge));
-            waiting = waits(&challenge);
+            // A person takes their time. What they confirmed must still be there, enabled and approved.
+            let Some(entry) = self.snapshot().entry(&entry.tool.id).cloned() else {
+                return Ok(Verdict::Gone);
+            };
+            let decision = self.judged(attempt, &entry, Some(&challenge));
+            return Ok(decided(entry, decision, waits(&challenge)));
         }
-        let confirms = matches!(&decision.outcome, Outcome::Refused(r) if r.ask().is_some());
-        Ok(Decided {
-            outcome: decision.outcome,
-            trace: decision.trace,
-            waiting: waiting.filter(|_| confirms),
-        })
+        Ok(decided(entry, decision, named.as_ref().and_then(waits)))
     }
 
-    fn judged(
-        &self,
-        attempt: &Attempt,
-        entry: &Entry,
-        violations: Option<&Violations>,
-        challenge: Option<&Challenge>,
-    ) -> Decision {
+    fn judged(&self, attempt: &Attempt, entry: &Entry, challenge: Option<&Challenge>) -> Decision {
+        let violations = self.violations(attempt, entry);
+        let violations = violations.as_ref();
         let (subject, options) = (entry.subject(), &attempt.options);
         let now_ms = self.clock.now_ms();
         // A call with a key may have its answer already, which costs no token; its bucket is taken
@@ -135,6 +139,16 @@ impl Engine {
             Err(error) => Some(Violations::whole("$schema", error.to_string())),
         }
     }
+}
+
+fn decided(entry: Arc<Entry>, decision: Decision, waiting: Option<Waiting>) -> Verdict {
+    let confirms = matches!(&decision.outcome, Outcome::Refused(r) if r.ask().is_some());
+    Verdict::Decided(Decided {
+        entry,
+        outcome: decision.outcome,
+        trace: decision.trace,
+        waiting: waiting.filter(|_| confirms),
+    })
 }
 
 fn waits(challenge: &Challenge) -> Option<Waiting> {

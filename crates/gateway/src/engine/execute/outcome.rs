@@ -42,6 +42,8 @@ pub(super) enum End {
     Failed(Failure),
     /// The caller withdrew.
     Cancelled,
+    /// The caller withdrew before the call was made.
+    Withdrawn,
     /// The time was up.
     TimedOut,
     /// A bucket became empty before the call was made.
@@ -70,7 +72,7 @@ impl End {
         match self {
             Self::Said(Said::Result(result)) if !says_error(result) => Outcome::Ok,
             Self::Said(_) | Self::Failed(_) => Outcome::Error,
-            Self::Cancelled => Outcome::Cancelled,
+            Self::Cancelled | Self::Withdrawn => Outcome::Cancelled,
             Self::TimedOut => Outcome::Timeout,
             Self::RateLimited(_) | Self::Unconfirmed | Self::Unrecorded(_) => Outcome::Refused,
         }
@@ -83,7 +85,9 @@ impl End {
             Self::Said(said) => said.to_text().map_or(KeyFate::Unknown, KeyFate::Answer),
             Self::Failed(failure) if failure.was_not_delivered() => KeyFate::Forget,
             Self::Failed(_) | Self::Cancelled | Self::TimedOut => KeyFate::Unknown,
-            Self::RateLimited(_) | Self::Unconfirmed | Self::Unrecorded(_) => KeyFate::Forget,
+            Self::Withdrawn | Self::RateLimited(_) | Self::Unconfirmed | Self::Unrecorded(_) => {
+                KeyFate::Forget
+            }
         }
     }
 
@@ -104,7 +108,7 @@ impl End {
             Self::Failed(Failure::Overloaded) => Some(Code::Overloaded),
             Self::Failed(Failure::Arguments(_)) => Some(Code::ToolValidationError),
             Self::Said(Said::Fault(_)) | Self::Failed(_) => Some(Code::ToolExecutionError),
-            Self::Cancelled => Some(Code::Cancelled),
+            Self::Cancelled | Self::Withdrawn => Some(Code::Cancelled),
             Self::TimedOut => Some(Code::ToolExecutionTimeout),
             Self::RateLimited(_) => Some(Code::RateLimited),
             Self::Unconfirmed => Some(Code::ConfirmationRequired),
@@ -122,6 +126,10 @@ impl End {
             Self::Failed(failure) => failed(&failure),
             Self::Cancelled => Error::new(Code::Cancelled, "The call was cancelled.")
                 .suggest("Whether it took effect is not known"),
+            Self::Withdrawn => Error::new(
+                Code::Cancelled,
+                "The call was cancelled before it was made.",
+            ),
             Self::TimedOut => {
                 Error::new(Code::ToolExecutionTimeout, "The call did not end in time.")
                     .suggest("Find out whether it took effect, or give it more time with `timeout`")
@@ -263,6 +271,7 @@ mod tests {
                 Some(KeyFate::Unknown),
                 Some(Code::Cancelled),
             ),
+            (End::Withdrawn, Some(KeyFate::Forget), Some(Code::Cancelled)),
             (
                 End::RateLimited(1),
                 Some(KeyFate::Forget),

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::sync::Arc;
 
 use serde_json::value::RawValue;
+use toolcrib_core::policy::{self, Visibility};
 use toolcrib_core::{Code, ToolId};
 
 use super::Attempt;
@@ -59,6 +60,12 @@ impl Engine {
         let snapshot = self.snapshot();
         let id = ToolId::parse(&kept.tool_id);
         let entry = id.as_ref().and_then(|id| snapshot.entry(id)).cloned();
+        let hidden = |entry: &Arc<Entry>| {
+            policy::visible(&attempt.caller, &entry.subject()) == Visibility::Hidden
+        };
+        if entry.as_ref().is_some_and(hidden) {
+            return Err(gone());
+        }
         let shaped = shape(&result, self.wanted(mark.from)).ok_or_else(gone)?;
         let rest = shaped.next.map(|next| Rest {
             page: Mark::write(mark.handle, next.from),
@@ -105,9 +112,12 @@ impl Engine {
             let handle = hex(&self.clock.random::<16>());
             let principal = attempt.caller.principal.to_string();
             let (tool_id, now_ms) = (entry.tool.id.to_string(), self.clock.now_ms());
+            let minutes = self.snapshot.load().config.settings.results.keep_minutes;
+            let kept_ms = i64::from(minutes) * 60_000;
+            let content = result.get();
             let kept = self
                 .store
-                .keep_result(&handle, &principal, &tool_id, result.get(), now_ms)
+                .keep_result(&handle, &principal, &tool_id, content, now_ms, kept_ms)
                 .await;
             match kept {
                 Ok(()) => {

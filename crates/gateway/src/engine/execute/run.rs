@@ -5,14 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
 use tokio::time::Instant;
-use tokio_util::sync::CancellationToken;
 use toolcrib_core::Code;
+use toolcrib_core::limits::CALL_TIMEOUT_MS_DEFAULT;
 use toolcrib_core::policy::Permit;
 use toolcrib_store::approval::Mark;
 use toolcrib_store::audit::Outcome as Recorded;
 use toolcrib_store::idempotency::{self, Waiting};
 use toolcrib_store::{Begin, Ending, Execution};
-use tracing::Instrument;
 
 use super::Attempt;
 use super::outcome::{End, Said, refused};
@@ -44,12 +43,8 @@ impl Drop for InFlight {
 impl Engine {
     /// Makes a call that is permitted, or gives the answer that its key has. `None` where approvals were settled
     /// since it was judged: it is to be judged again.
-    pub(super) async fn run(
-        self: &Arc<Self>,
-        attempt: &Arc<Attempt>,
-        case: Case,
-    ) -> Result<Option<Reply>> {
-        let Some(in_flight) = self.enter() else {
+    pub(super) async fn run(&self, attempt: &Attempt, case: Case) -> Result<Option<Reply>> {
+        let Some(_counted) = self.enter() else {
             let (entry, code) = (&case.entry, Some(Code::Overloaded));
             let full = "too many calls are under way";
             self.record_keyed(attempt, entry, full, Recorded::Refused, code)
@@ -68,26 +63,9 @@ impl Engine {
                 return seen.map(|_| None).map_err(|error| unrecorded(&error));
             }
         };
-        let (attempt, entry, permit) = (Arc::clone(attempt), case.entry, case.permit);
-        // On a task of its own: a caller that goes away cancels the call, and does not leave it
-        // without a record.
-        let cancel = attempt.cancel.child_token();
-        let gone = cancel.clone().drop_guard();
-        let engine = Arc::clone(self);
-        let work = async move {
-            let _counted = in_flight;
-            let end = engine.call(&attempt, &entry, permit, &cancel).await;
-            engine.conclude(&attempt, &entry, execution, end).await
-        };
-        let outcome = self.tasks.spawn(work.in_current_span()).await;
-        gone.disarm();
-        match outcome {
-            Ok(outcome) => outcome.map(Some),
-            Err(error) => match error.try_into_panic() {
-                Ok(panic) => std::panic::resume_unwind(panic),
-                Err(_) => Err(Error::new(Code::Cancelled, "Toolcrib is ending.")),
-            },
-        }
+        let end = self.call(attempt, &case.entry, case.permit).await;
+        let concluded = self.conclude(attempt, &case.entry, execution, end).await;
+        concluded.map(Some)
     }
 
     /// Counts one more call, unless that is more than may be under way.
@@ -113,34 +91,84 @@ impl Engine {
                 .begin_judged_execution(journalled, permit.idempotency_key(), judged_at)
                 .await
                 .map_err(|error| unrecorded(&error))?;
-            match begun {
+            let held = match begun {
                 Begin::Fresh(execution) => return Ok(Begun::Fresh(execution)),
                 Begin::Outdated => return Ok(Begun::Outdated),
-                Begin::InProgress(waiting) => {
-                    self.wait_for(attempt, entry, permit, &waiting).await?;
-                }
-                Begin::Replay { earlier, answer } => {
-                    let reply = self.replay(attempt, entry, earlier, answer).await?;
-                    return Ok(Begun::Answered(reply));
-                }
-                Begin::Conflict(earlier) => {
-                    let error = Error::new(
-                        Code::IdempotencyConflict,
-                        "This idempotency key was used before for another tool or other arguments.",
-                    )
-                    .suggest("Use a new key for a new effect");
-                    return Err(self.held(attempt, entry, error, earlier).await);
-                }
-                Begin::Unknown(earlier) => {
-                    let error = Error::new(
-                        Code::IdempotencyUnknown,
-                        "The first call with this idempotency key was cut off; whether it took effect is not known.",
-                    )
-                    .suggest("Look at what the tool changes; use a new key only if it had no effect");
-                    return Err(self.held(attempt, entry, error, earlier).await);
-                }
+                held => held,
+            };
+            let patience = until(permit.deadline_ms(), self.clock.now_ms());
+            if let Some(reply) = self.of_key(attempt, entry, held, patience).await? {
+                return Ok(Begun::Answered(reply));
             }
         }
+    }
+
+    /// The answer of a call that was made before under the key of this one, or why there is none; `None`
+    /// where the key is free, so that the call would have to be made. Nothing is called.
+    pub(super) async fn answered_before(
+        &self,
+        attempt: &Attempt,
+        entry: &Arc<Entry>,
+    ) -> Result<Option<Reply>> {
+        let options = &attempt.options;
+        let Some(key) = options.idempotency_key.as_deref() else {
+            return Ok(None);
+        };
+        let usual = entry.metadata.timeout_ms.unwrap_or(CALL_TIMEOUT_MS_DEFAULT);
+        let patience = Duration::from_millis(options.timeout_ms.unwrap_or(usual));
+        loop {
+            let asked = self.journal_entry(attempt, entry, "");
+            let held = self.store.held_key(asked, key).await;
+            let Some(held) = held.map_err(|error| unrecorded(&error))? else {
+                return Ok(None);
+            };
+            let reply = self.of_key(attempt, entry, held, patience).await?;
+            if reply.is_some() {
+                return Ok(reply);
+            }
+        }
+    }
+
+    /// What a key gives that somebody has: its answer, or why there is none. `None` once whoever had it is
+    /// done, so that it is to be asked for again.
+    async fn of_key(
+        &self,
+        attempt: &Attempt,
+        entry: &Arc<Entry>,
+        held: Begin,
+        patience: Duration,
+    ) -> Result<Option<Reply>> {
+        let (error, earlier) = match held {
+            Begin::Fresh(_) | Begin::Outdated => return Ok(None),
+            Begin::InProgress(waiting) => {
+                self.wait_for(attempt, entry, &waiting, patience).await?;
+                return Ok(None);
+            }
+            Begin::Replay { earlier, answer } => {
+                let reply = self.replay(attempt, entry, earlier, answer).await?;
+                return Ok(Some(reply));
+            }
+            Begin::Conflict(earlier) => {
+                let error = Error::new(
+                    Code::IdempotencyConflict,
+                    "This idempotency key was used before for another tool or other arguments.",
+                )
+                .suggest("Use a new key for a new effect");
+                (error, earlier)
+            }
+            Begin::Unknown(earlier) => {
+                let error = Error::new(
+                    Code::IdempotencyUnknown,
+                    "The first call with this idempotency key was cut off; whether it took effect is not known.",
+                )
+                .suggest(format!(
+                    "Look at what the tool changes; `toolcrib audit search --request {}` shows what was recorded. Use a new key only if it had no effect",
+                    earlier.request_id
+                ));
+                (error, earlier)
+            }
+        };
+        Err(self.held(attempt, entry, error, earlier).await)
     }
 
     /// Waits for the call that holds the key, as long as this call may take.
@@ -148,11 +176,10 @@ impl Engine {
         &self,
         attempt: &Attempt,
         entry: &Arc<Entry>,
-        permit: &Permit,
         waiting: &Waiting,
+        patience: Duration,
     ) -> Result<()> {
         let now_ms = self.clock.now_ms();
-        let patience = until(permit.deadline_ms(), now_ms);
         let settling = waiting.settled(patience, now_ms);
         let (code, message) = match attempt.cancel.run_until_cancelled(settling).await {
             Some(Ok(true)) => return Ok(()),
@@ -231,13 +258,11 @@ impl Engine {
     }
 
     /// Takes the buckets, uses the person's word, and makes the call under its deadline.
-    async fn call(
-        &self,
-        attempt: &Attempt,
-        entry: &Entry,
-        permit: Permit,
-        cancel: &CancellationToken,
-    ) -> End {
+    async fn call(&self, attempt: &Attempt, entry: &Entry, permit: Permit) -> End {
+        let cancel = &attempt.cancel;
+        if cancel.is_cancelled() {
+            return End::Withdrawn;
+        }
         let now_ms = self.clock.now_ms();
         if let Err(wait_ms) = self.buckets.take(permit.buckets(), now_ms) {
             return End::RateLimited(wait_ms);
@@ -277,7 +302,6 @@ impl Engine {
             biased;
             answered = calling => answered.into(),
             () = cancel.cancelled() => End::Cancelled,
-            () = self.hurry.cancelled() => End::Cancelled,
             () = tokio::time::sleep_until(deadline) => End::TimedOut,
         };
         traced.end(&end, self.upstream.revision(server));

@@ -21,7 +21,7 @@ use crate::loader::Loader;
 use crate::telemetry::Tracer;
 
 /// An engine with the servers of `yaml`, where `HOSTILE` stands for the program of the stand-in.
-async fn open(home: &Path, yaml: &str) -> Arc<Engine> {
+pub(super) async fn open(home: &Path, yaml: &str) -> Arc<Engine> {
     let program = toolcrib_testkit::program("hostile");
     let path = home.join("toolcrib.yaml");
     std::fs::write(
@@ -57,7 +57,7 @@ async fn open(home: &Path, yaml: &str) -> Arc<Engine> {
         .unwrap()
 }
 
-async fn close(engine: &Engine) {
+pub(super) async fn close(engine: &Engine) {
     engine.close(Duration::from_secs(5)).await;
     engine.store().close().await;
 }

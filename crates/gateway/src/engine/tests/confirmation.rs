@@ -5,13 +5,19 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use serde_json::json;
 use serde_json::value::RawValue;
+use toolcrib_config::load::Config;
 use toolcrib_core::Code;
 use toolcrib_core::rpc::Fault;
-use toolcrib_store::approval::{Target, Verdict};
+use toolcrib_store::approval::{State, Target, Verdict};
+use toolcrib_upstream::mcp::Failure;
 
+use crate::engine::Engine;
 use crate::engine::ask::CallOptions;
 use crate::engine::definition::raw;
-use crate::engine::fixture::{SERVERS, Workshop, answered, execution, key, keyed, refused};
+use crate::engine::error::Error;
+use crate::engine::fixture::{
+    Answers, SERVERS, Workshop, answered, execution, key, keyed, refused,
+};
 use crate::engine::upstream::Client;
 
 const TITLE: &str = r#"{"title": "x", "password": "hunter2"}"#;
@@ -106,6 +112,119 @@ async fn a_person_settles_a_challenge_that_is_good_for_one_call() {
     assert_eq!(spent.code, Code::ConfirmationRequired, "good once");
     assert_ne!(spent.more.challenge.unwrap().id, challenge.id);
     assert_eq!(shop.calls().len(), 1);
+}
+
+/// Lets a person say yes to what a refusal waits for.
+async fn approve(shop: &Workshop, refused: &Error) {
+    let target = Target::Id(refused.more.challenge.clone().unwrap().id);
+    let now_ms = shop.clock.now_ms();
+    let settled = shop
+        .store
+        .settle_approvals(&target, Verdict::Approve, "ann", now_ms);
+    assert_eq!(settled.await.unwrap().len(), 1);
+}
+
+#[tokio::test]
+async fn an_answer_that_is_given_again_needs_no_second_word() {
+    let shop = Workshop::open(&format!("{SERVERS}{RELAXED}")).await;
+    let run = async |options| {
+        shop.run_as(&agent(), "github:delete_repo", TITLE, options)
+            .await
+    };
+    approve(&shop, &refused(run(key("k")).await)).await;
+    let first = answered(run(key("k")).await.unwrap());
+    let again = answered(run(key("k")).await.unwrap());
+    assert!(!first.replayed && again.replayed);
+    assert_eq!(shop.calls().len(), 1);
+    let waiting = shop
+        .store
+        .approvals(Some(State::Pending), shop.clock.now_ms());
+    assert_eq!(waiting.await.unwrap(), [], "nobody is asked");
+    // A key that was used for other arguments says so before anybody is asked, too.
+    let other = r#"{"title": "y"}"#;
+    let conflict = shop
+        .run_as(&agent(), "github:delete_repo", other, key("k"))
+        .await;
+    assert_eq!(refused(conflict).code, Code::IdempotencyConflict);
+    // What was cut off is told and not asked about.
+    approve(&shop, &refused(run(key("k2")).await)).await;
+    shop.puppets.answer(
+        "github:delete_repo",
+        Answers::Fails(Failure::Broken("reset".into())),
+    );
+    refused(run(key("k2")).await);
+    let unknown = refused(run(key("k2")).await);
+    assert_eq!(unknown.code, Code::IdempotencyUnknown);
+    let earlier = unknown.more.earlier.unwrap().request_id;
+    assert!(unknown.suggestion.unwrap().contains(&earlier));
+    assert_eq!(shop.calls().len(), 2);
+    // A caller that may not run it any more is not given the answer either.
+    let narrowed = toolcrib_core::policy::Caller {
+        scopes: toolcrib_core::policy::ScopeSet::none(),
+        ..agent()
+    };
+    let hidden = shop
+        .run_as(&narrowed, "github:delete_repo", TITLE, key("k"))
+        .await;
+    let code = refused(hidden).code;
+    assert!(matches!(code, Code::ServerNotFound | Code::ToolNotFound));
+}
+
+/// A person who is asked, and before they say yes the configuration changes.
+struct Slow {
+    engine: Arc<Engine>,
+    config: Arc<Config>,
+}
+
+impl std::fmt::Debug for Slow {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Slow")
+    }
+}
+
+impl Client for Slow {
+    fn request<'a>(
+        &'a self,
+        _method: &'a str,
+        _params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Fault>> {
+        Box::pin(async {
+            self.engine.reload(Arc::clone(&self.config)).await.unwrap();
+            Ok(raw(
+                &json!({"action": "accept", "content": {"confirm": true}}),
+            ))
+        })
+    }
+
+    fn notify(&self, _method: &str, _params: Option<&RawValue>) {}
+
+    fn capabilities(&self) -> Box<RawValue> {
+        raw(&json!({"elicitation": {}}))
+    }
+}
+
+#[tokio::test]
+async fn a_yes_counts_only_for_what_may_still_be_run() {
+    for (change, code) in [
+        ("", None),
+        (
+            "toolRules: [{pattern: ['delete_*'], enabled: false}]\n",
+            Some(Code::ToolDisabled),
+        ),
+    ] {
+        let shop = Workshop::open(&format!("{SERVERS}{RELAXED}")).await;
+        let mut call = execution("github:delete_repo", TITLE);
+        call.options = key("k");
+        call.client = Some(Arc::new(Slow {
+            engine: Arc::clone(&shop.engine),
+            config: shop.config(&format!("{SERVERS}{RELAXED}{change}")),
+        }));
+        let outcome = shop.engine.execute(&agent(), call).await;
+        let called = usize::from(code.is_none());
+        assert_eq!(outcome.err().map(|error| error.code), code);
+        assert_eq!(shop.calls().len(), called);
+        assert_eq!(shop.records().await.len(), 1);
+    }
 }
 
 #[tokio::test]

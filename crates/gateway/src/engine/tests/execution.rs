@@ -1,5 +1,6 @@
 //! Calls: what is let through, what is refused, and the one record of each.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use serde_json::json;
@@ -13,7 +14,8 @@ use toolcrib_upstream::mcp::Failure;
 use crate::engine::answer::Outcome;
 use crate::engine::ask::CallOptions;
 use crate::engine::fixture::{
-    Answers, SERVERS, Still, Workshop, answered, execution, key, keyed, refused, text, until,
+    Answers, Lists, Puppets, SERVERS, Still, Workshop, answered, execution, key, keyed, refused,
+    text, until,
 };
 use crate::engine::upstream::Owner;
 
@@ -489,6 +491,57 @@ async fn a_large_result_is_read_page_by_page_by_its_caller_alone() {
         refused(shop.run("github:list_issues", "{}", gone).await).code,
         Code::ResultExpired
     );
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_rest_of_a_result_is_kept_as_long_as_configured_and_for_those_who_may_run_its_tool() {
+    let _still = Still::new();
+    let settings = "results: {maxTokens: 100, keepMinutes: 3}\n";
+    let shop = Workshop::open(&format!("{SERVERS}{settings}")).await;
+    let long = "a line of the result\n".repeat(100);
+    shop.puppets
+        .answer("github:list_issues", Answers::Result(text(&long)));
+    let caller = keyed(&["github:*"]);
+    let first = shop.run_as(&caller, "github:list_issues", TITLE, key("k"));
+    let rest = answered(first.await.unwrap()).rest.unwrap();
+    let page = CallOptions {
+        page: Some(rest.page),
+        ..CallOptions::default()
+    };
+    let narrowed = keyed(&["notes-v2:*"]);
+    let read = async |caller| {
+        let page = page.clone();
+        shop.run_as(caller, "github:list_issues", "{}", page).await
+    };
+    assert_eq!(refused(read(&narrowed).await).code, Code::ResultExpired);
+    assert!(read(&caller).await.is_ok());
+    tokio::time::advance(Duration::from_secs(179)).await;
+    assert!(read(&caller).await.is_ok());
+    tokio::time::advance(Duration::from_secs(2)).await;
+    assert_eq!(refused(read(&caller).await).code, Code::ResultExpired);
+}
+
+#[tokio::test]
+async fn a_caller_that_goes_away_before_the_decision_leaves_its_record() {
+    let puppets = Arc::new(Puppets::default());
+    puppets.list("github", Lists::Hangs);
+    let shop = Workshop::with(SERVERS, puppets).await;
+    let (engine, local) = (shop.engine.clone(), shop.local());
+    let call = execution("github:list_issues", TITLE);
+    let task = tokio::spawn(async move { engine.execute(&local, call).await });
+    until(|| !shop.puppets.seen().is_empty()).await;
+    task.abort();
+    let records = loop {
+        let records = shop.records().await;
+        if !records.is_empty() {
+            break records;
+        }
+        tokio::task::yield_now().await;
+    };
+    let record = &records[0].record;
+    assert_eq!(record.outcome, Recorded::Cancelled);
+    assert_eq!(record.tool_id, "github:list_issues");
+    assert_eq!(shop.calls().len(), 0);
 }
 
 #[tokio::test]

@@ -3,6 +3,7 @@
 
 use serde_json::{Value, json};
 use toolcrib_core::policy::Principal;
+use toolcrib_core::policy::confirmation;
 use toolcrib_core::policy::suspicion::Neighbours;
 use toolcrib_core::rtfs::Dialect;
 use toolcrib_core::trace::SpanContext;
@@ -14,6 +15,7 @@ use super::{Asked, Counter, Told, json};
 use crate::capability::export::{Export, ExportError};
 use crate::capability::question;
 use crate::capability::request::{self, Request};
+use crate::engine::error::Error;
 
 impl Counter {
     pub(super) async fn approvals(&self, asked: &Asked) -> Told {
@@ -65,7 +67,15 @@ impl Counter {
         let desk = request::desk(self.engine());
         let by = asked.caller.principal.to_string();
         for target in question::targets(asked.part("target")) {
-            let settled = desk.settle(&target, verdict, &by).await;
+            let looked = desk.look(&target).await;
+            let looked = looked.map_err(|error| request::failure(&error))?;
+            for shown in looked.shown() {
+                if let Some(asked_by) = &shown.request.caller {
+                    confirmation::ensure_another(&asked.caller, asked_by)
+                        .map_err(|error| Box::new(Error::from(error)))?;
+                }
+            }
+            let settled = desk.settle(&looked, verdict, &by).await;
             let settled = settled.map_err(|error| request::failure(&error))?;
             if !settled.requests.is_empty() {
                 let promoted = settled.promoted.iter().map(question::promoted).collect();
@@ -144,7 +154,9 @@ impl Counter {
 }
 
 fn nothing() -> Problem {
-    Problem::plain(Code::ToolNotFound, "Nothing waits under this name.")
+    let error = Error::new(Code::ApprovalNotFound, "Nothing waits under this name.");
+    let error = error.suggest("GET /api/v1/approvals lists what waits, with its ids");
+    Problem::of(&error, None)
 }
 
 /// The body, which must be an object with no field but these.

@@ -1,0 +1,74 @@
+//! Each bound of `limits` that the engine holds, at work.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use toolcrib_core::Code;
+use toolcrib_core::policy::Caller;
+
+use super::child;
+use crate::engine::Engine;
+use crate::engine::ask::{CallOptions, Listing};
+use crate::engine::fixture::{Answers, SERVERS, Still, Workshop, refused};
+use crate::engine::upstream::Health;
+
+#[tokio::test(start_paused = true)]
+async fn a_call_takes_no_longer_than_calls_may() {
+    let _still = Still::new();
+    let limits = "limits: {callTimeoutMs: 700, startTimeoutMs: 200}\n";
+    let shop = Workshop::open(&format!("{SERVERS}{limits}")).await;
+    shop.puppets.answer("github:list_issues", Answers::Hangs);
+    let title = r#"{"title": "x"}"#;
+    let call = shop.run("github:list_issues", title, CallOptions::default());
+    tokio::pin!(call);
+    let begun = async {
+        while shop.calls().is_empty() {
+            tokio::task::yield_now().await;
+        }
+    };
+    tokio::select! {
+        _ = &mut call => panic!("nobody answers"),
+        () = begun => {}
+    }
+    // The server has to be started first, which has a time of its own.
+    tokio::time::advance(Duration::from_millis(880)).await;
+    tokio::select! {
+        biased;
+        _ = &mut call => panic!("its time is not over"),
+        () = tokio::task::yield_now() => {}
+    }
+    tokio::time::advance(Duration::from_millis(30)).await;
+    assert_eq!(refused(call.await).code, Code::ToolExecutionTimeout);
+}
+
+/// How many of the servers run.
+async fn running(engine: &Arc<Engine>, caller: &Caller) -> usize {
+    let servers = engine.list_servers(caller).await.unwrap().servers;
+    let runs = |health| health == Health::Connected;
+    servers
+        .iter()
+        .filter(|row| runs(row.standing.health))
+        .count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_more_servers_run_than_may_at_once() {
+    for (most, expect) in [(1, 1), (2, 2), (9, 3)] {
+        let home = tempfile::tempdir().unwrap();
+        let yaml = format!(
+            "servers: {{a: {{command: HOSTILE}}, b: {{command: HOSTILE}}, c: {{command: HOSTILE}}}}\n\
+             limits: {{children: {most}}}\n"
+        );
+        let engine = child::open(home.path(), &yaml).await;
+        let local = Caller::local(&engine.config().settings.policy);
+        for server in ["a", "b", "c"] {
+            let listing = Listing {
+                server: server.into(),
+                ..Listing::default()
+            };
+            engine.list_tools(&local, listing).await.unwrap();
+        }
+        assert_eq!(running(&engine, &local).await, expect, "of {most}");
+        child::close(&engine).await;
+    }
+}
