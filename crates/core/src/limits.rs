@@ -145,7 +145,10 @@ pub const RELOAD_REQUESTS_MAX: usize = 64;
 pub const RELOAD_FILES_MAX: usize = 4_096;
 /// Most symbolic links that are followed from one watched file.
 pub const RELOAD_LINKS_MAX: usize = 32;
-/// How long work under way may go on once the process was asked to end.
+/// How long calls under way may go on once the process was asked to end; then they are cancelled. With what
+/// follows it lies below the ten seconds that containers are given to stop.
+pub const SHUTDOWN_DRAIN_MS: u64 = 5_000;
+/// How long whatever was cancelled or closed at the end may take to notice.
 pub const SHUTDOWN_GRACE_MS: u64 = 2_000;
 /// Longest scope.
 pub const SCOPE_BYTES_MAX: usize = 200;

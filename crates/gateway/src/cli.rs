@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use clap::{Args, Parser, Subcommand};
 use toolcrib_config::load;
+use toolcrib_config::model::settings::{Log, LogLevel};
 use toolcrib_config::places::Places;
 use toolcrib_config::surroundings::{Os, Surroundings};
 use toolcrib_core::Code;
@@ -100,15 +101,9 @@ pub struct Options {
     /// Log more; twice for everything [env: `TOOLCRIB_LOG`]
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help = VERBOSE_HELP)]
     pub verbose: u8,
-    /// How the log on standard error is written
-    #[arg(
-        long,
-        global = true,
-        value_enum,
-        value_name = "FORMAT",
-        default_value = "text"
-    )]
-    pub log_format: telemetry::Format,
+    /// How the log on standard error is written, whatever the configuration says
+    #[arg(long, global = true, value_enum, value_name = "FORMAT")]
+    pub log_format: Option<telemetry::Format>,
 }
 
 /// The commands; each stands at the top level and below `mcp`.
@@ -255,13 +250,13 @@ impl Context {
         )
     }
 
-    /// Starts the log.
-    fn start_log(&mut self, usual: telemetry::Level) {
+    /// Starts the log: as `usual` says where nothing else does.
+    fn start_log(&mut self, usual: &Log) {
         let complaint = telemetry::start(&telemetry::Settings {
-            format: self.options.log_format,
+            format: self.options.log_format.unwrap_or(usual.format.into()),
             filter: self.surroundings.var("TOOLCRIB_LOG"),
             verbose: self.options.verbose,
-            usual,
+            usual: usual.level,
             color: self.ui.colors_errors(),
         });
         if let Some(complaint) = complaint {
@@ -312,10 +307,13 @@ fn within(options: Options, work: impl FnOnce(&mut Context) -> Result<(), Failur
 }
 
 fn dispatch(command: Direct, context: &mut Context) -> Result<(), Failure> {
-    context.start_log(match command {
-        Direct::Serve(_) => telemetry::Level::Info,
-        _ => telemetry::Level::Warn,
-    });
+    // A process that serves logs as its configuration says, once that is read.
+    if !matches!(command, Direct::Serve(_)) {
+        context.start_log(&Log {
+            level: LogLevel::Warn,
+            ..Log::default()
+        });
+    }
     carry_out(command, context)
 }
 

@@ -167,7 +167,7 @@ impl Doors {
             api: self.api(surfaces),
         };
         let (door, router) = Door::open(&settings.http, setup);
-        tasks.spawn(bound.run(router, self.ending.clone()));
+        tasks.spawn(bound.run(router, self.ending.clone(), door.work().clone()));
         Ok(Opened { address, door })
     }
 

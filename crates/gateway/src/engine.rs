@@ -24,6 +24,7 @@ mod habit;
 mod here;
 mod kit;
 mod mark;
+pub mod meter;
 mod missing;
 pub mod passage;
 pub mod rack;
@@ -55,6 +56,7 @@ use cache::Cache;
 use clock::Clock;
 use error::{Error, Result};
 use habit::Searches;
+use meter::Meter;
 use snapshot::Snapshot;
 use stock::Terms;
 use supplier::Supplier;
@@ -87,6 +89,7 @@ pub struct Engine {
     upstream: Arc<dyn Upstream>,
     clock: Clock,
     tracer: Tracer,
+    meter: Meter,
     tasks: TaskTracker,
     ending: CancellationToken,
     /// Cancels the calls that are under way.
@@ -120,6 +123,7 @@ impl Engine {
             upstream,
             clock,
             tracer,
+            meter: Meter::default(),
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
             hurry: CancellationToken::new(),
@@ -163,6 +167,11 @@ impl Engine {
     /// Makes spans of what is done.
     pub fn tracer(&self) -> &Tracer {
         &self.tracer
+    }
+
+    /// Counts executions.
+    pub fn meter(&self) -> &Meter {
+        &self.meter
     }
 
     /// How many servers and tools there are, as far as that is known now. Asks nobody.

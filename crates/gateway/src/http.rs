@@ -41,7 +41,7 @@ use jwt::Tokens;
 use metrics::Metrics;
 use sessions::Sessions;
 
-pub use listener::{Bound, bind};
+pub use listener::{Bound, Work, bind};
 
 /// What is served at which path.
 #[derive(Clone)]
@@ -67,6 +67,7 @@ pub struct Door {
     sessions: Arc<Sessions>,
     clock: Clock,
     ending: CancellationToken,
+    work: Work,
     tracer: Tracer,
 }
 
@@ -92,16 +93,20 @@ impl Door {
     /// A door that is reached as `settings` say, and its routes.
     pub fn open(settings: &Http, setup: Setup) -> (Arc<Self>, Router) {
         let guard = Guard::new(settings, setup.identity.is_open());
+        let meter = setup.api.as_ref().map(|api| api.desk.engine().meter());
+        let metrics = Metrics::new(&setup.tracer, meter);
         let door = Arc::new(Self {
             guard: ArcSwap::from_pointee(guard),
             identity: setup.identity,
-            metrics: Metrics::new(&setup.tracer),
+            metrics,
             sessions: Sessions::new(setup.sessions_max),
             clock: setup.clock,
             ending: setup.ending,
+            work: Work::default(),
             tracer: setup.tracer,
         });
-        tokio::spawn(Arc::clone(&door.sessions).sweep(door.ending.clone()));
+        let (ending, closing) = (door.ending.clone(), door.work.closing.clone());
+        tokio::spawn(Arc::clone(&door.sessions).sweep(ending, closing));
         let mut router = Router::new();
         for mount in setup.mounts {
             let serving = endpoint::Endpoint {
@@ -138,6 +143,11 @@ impl Door {
         (door, router)
     }
 
+    /// What is under way.
+    pub fn work(&self) -> &Work {
+        &self.work
+    }
+
     /// Puts another configuration in place for the next request: who may come in and how, and how many
     /// sessions there may be. Where the door listens stays.
     pub fn put(&self, settings: &Settings, tokens: Option<Tokens>) {
@@ -165,6 +175,7 @@ async fn offers(State(offered): State<Offered>, request: Request, next: Next) ->
 
 /// Lets in only requests that are meant for this door, and counts them.
 async fn check(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
+    let _under_way = door.work.tasks.token();
     let path = metrics::label(request.uri().path());
     let begun = tokio::time::Instant::now();
     let checked = door.guard.load().check(request.headers(), request.uri());

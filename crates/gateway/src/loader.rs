@@ -128,7 +128,7 @@ impl Loader {
 
 impl Loader {
     /// A configuration that no door could serve is not put in place.
-    fn serves(&self, config: &Config) -> Result<(), Refusal> {
+    pub fn serves(&self, config: &Config) -> Result<(), Refusal> {
         let base = config.path.as_deref().and_then(Path::parent);
         let tokens = doors::tokens(&config.settings, base.unwrap_or(&self.surroundings.cwd));
         let served = tokens.map(drop).and_then(|()| flat::check(config));
@@ -175,6 +175,7 @@ impl Load for Loader {
             ),
             ("store.path", old.store.path != new.store.path),
             ("telemetry", old.telemetry != new.telemetry),
+            ("log", old.log != new.log),
             (
                 "capabilities.exportDirectory",
                 old.capabilities.export_directory != new.capabilities.export_directory,

@@ -1,6 +1,7 @@
 //! The MCP door: what an agent speaks to, in both eras of the protocol, over any transport.
 //!
-//! [`surface`] is what is served: the five tools, every tool, or one upstream passed through.
+//! [`surface`] is what is served: the five tools, with some [`pinned`] beside them, every tool, or one upstream
+//! passed through.
 //! [`service`] and [`session`] are the protocol around it: handshake or per-request metadata,
 //! cancellation, progress, questions back to the client. [`stdio`] carries it over a pipe;
 //! [`crate::http`] carries it over HTTP. Messages stay the text they came in as: what nobody here
@@ -17,6 +18,7 @@ pub mod gateway;
 pub mod listen;
 pub mod meta;
 pub mod outlet;
+pub mod pinned;
 pub mod pipe;
 pub mod revision;
 pub mod rounds;

@@ -30,7 +30,7 @@ use crate::http::api::Reload;
 use crate::loader::Loader;
 use crate::mcp::full::Full;
 use crate::reload::queue::{Ending, queue};
-use crate::reload::{Cause, Live, Load, Report, Requests, watch};
+use crate::reload::{Attempt, Cause, Live, Load, Report, Requests, watch};
 use crate::signals::{Asked, Signals};
 use crate::telemetry::{Found, Tracer};
 
@@ -127,20 +127,33 @@ impl crate::control::server::Service for Process {
     }
 }
 
-/// Runs until a signal, or the end of standard input, asks for the end.
-pub fn run(loader: Loader, options: Options) -> Result<(), Failure> {
+/// What a process starts with.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The configuration.
+    pub config: Arc<Config>,
+    /// The files that decided it.
+    pub files: Vec<PathBuf>,
+}
+
+/// Reads the configuration that a process starts with.
+pub fn load(loader: &Loader) -> Result<Loaded, Failure> {
     // One processor reads the configuration; another is free for what the first search needs.
     std::thread::spawn(toolcrib_core::search::prepare);
-    let attempt = loader.load();
-    let config = attempt
-        .result
+    let Attempt { result, files } = loader.load();
+    let config = result
         .map_err(|refusal| Failure::configuration(refusal.message).because(refusal.diagnostics))?;
+    Ok(Loaded { config, files })
+}
+
+/// Runs until a signal, or the end of standard input, asks for the end.
+pub fn run(loader: Loader, start: Loaded, options: Options) -> Result<(), Failure> {
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(workers())
         .enable_all()
         .build()
         .map_err(|error| no_start(&error))?;
-    let outcome = runtime.block_on(serve(Arc::new(loader), config, attempt.files, options));
+    let outcome = runtime.block_on(serve(Arc::new(loader), start, options));
     // Whatever still blocks, such as a file system that does not answer, must not hold up the end.
     runtime.shutdown_background();
     outcome
@@ -162,8 +175,7 @@ fn no_start(error: &std::io::Error) -> Failure {
 
 async fn serve(
     loader: Arc<Loader>,
-    config: Arc<Config>,
-    files: Vec<PathBuf>,
+    Loaded { config, files }: Loaded,
     options: Options,
 ) -> Result<(), Failure> {
     let mut signals = Signals::take().map_err(|error| no_start(&error))?;
@@ -225,7 +237,9 @@ async fn serve(
     tasks.close();
     let grace = Duration::from_millis(limits::SHUTDOWN_GRACE_MS);
     let orderly = async {
-        let _ = tokio::time::timeout(grace, tasks.wait()).await;
+        // The doors let calls under way end, cancel those that do not, and give them time to notice.
+        let doors = grace + Duration::from_millis(limits::SHUTDOWN_DRAIN_MS);
+        let _ = tokio::time::timeout(doors, tasks.wait()).await;
         engine.close(grace).await;
         engine.store().close().await;
         let flush = Duration::from_millis(limits::TRACE_FLUSH_MS_MAX);

@@ -11,11 +11,13 @@ pub mod span;
 use std::io::{self, Write};
 
 use serde_json::Value;
+use toolcrib_config::model::settings::{LogFormat, LogLevel};
 use toolcrib_core::secret;
 use toolcrib_core::trace::SpanContext;
 use tracing_subscriber::EnvFilter;
 use tracing_subscriber::fmt::MakeWriter;
 
+use crate::telling::cut_name;
 use crate::veil::cover;
 
 pub use collector::Found;
@@ -31,6 +33,15 @@ pub enum Format {
     Json,
 }
 
+impl From<LogFormat> for Format {
+    fn from(format: LogFormat) -> Self {
+        match format {
+            LogFormat::Text => Self::Text,
+            LogFormat::Json => Self::Json,
+        }
+    }
+}
+
 /// What is logged and how.
 #[derive(Clone, Debug, Default)]
 pub struct Settings {
@@ -40,20 +51,10 @@ pub struct Settings {
     pub filter: Option<String>,
     /// How often `-v` was given.
     pub verbose: u8,
-    /// What is logged where neither says anything.
-    pub usual: Level,
+    /// The least important event that is logged where neither says anything.
+    pub usual: LogLevel,
     /// Whether text is coloured.
     pub color: bool,
-}
-
-/// The least important event that is logged.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Level {
-    /// Only what needs attention: for commands.
-    #[default]
-    Warn,
-    /// What happens: for a running process.
-    Info,
 }
 
 /// Starts logging; what cannot be understood of the filter is given back as a sentence.
@@ -75,15 +76,17 @@ pub fn start(settings: &Settings) -> Option<String> {
 
 /// What log lines of a request that came through a door carry, whatever their level.
 pub fn request_span(method: &str, trace: Option<&SpanContext>) -> tracing::Span {
-    let trace_id = trace.map(SpanContext::trace_id);
-    tracing::error_span!("request", method, trace_id)
+    let (method, trace_id) = (cut_name(method), trace.map(SpanContext::trace_id));
+    tracing::error_span!("request", method = &*method, trace_id)
 }
 
 fn filter(settings: &Settings) -> (EnvFilter, Option<String>) {
     let level = match (settings.verbose, settings.usual) {
-        (0, Level::Warn) => "warn",
-        (0, Level::Info) => "info",
-        (1, _) => "debug",
+        (0, LogLevel::Off) => "off",
+        (0, LogLevel::Error) => "error",
+        (0, LogLevel::Warn) => "warn",
+        (0, LogLevel::Info) => "info",
+        (0, LogLevel::Debug) | (1, _) => "debug",
         _ => "trace",
     };
     let usual = || EnvFilter::new(level);
@@ -192,19 +195,28 @@ mod tests {
             };
             assert_eq!(filter(&settings).0.to_string(), expected);
         };
-        check(None, 0, Level::Warn, "warn");
-        check(None, 0, Level::Info, "info");
-        check(None, 1, Level::Warn, "debug");
-        check(None, 2, Level::Warn, "trace");
-        check(Some("error"), 0, Level::Info, "error");
-        check(Some("error"), 1, Level::Info, "debug");
-        check(Some(" "), 0, Level::Info, "info");
+        for (usual, expected) in [
+            (LogLevel::Off, "off"),
+            (LogLevel::Error, "error"),
+            (LogLevel::Warn, "warn"),
+            (LogLevel::Info, "info"),
+            (LogLevel::Debug, "debug"),
+            (LogLevel::Trace, "trace"),
+        ] {
+            check(None, 0, usual, expected);
+        }
+        check(None, 1, LogLevel::Warn, "debug");
+        check(None, 2, LogLevel::Off, "trace");
+        check(Some("error"), 0, LogLevel::Info, "error");
+        check(Some("error"), 1, LogLevel::Info, "debug");
+        check(Some(" "), 0, LogLevel::Info, "info");
     }
 
     #[test]
     fn a_filter_that_is_not_understood_is_told_and_the_usual_one_used() {
         let settings = Settings {
             filter: Some("toolcrib=loud".into()),
+            usual: LogLevel::Warn,
             ..Settings::default()
         };
         let (filter, complaint) = filter(&settings);

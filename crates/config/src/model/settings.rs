@@ -29,7 +29,7 @@ pub struct Settings {
     pub mode: Mode,
     /// How dots in tool names are spelt towards clients that refuse them.
     pub names: Names,
-    /// Tools to list beside the five, as `server:tool`.
+    /// Tools to list beside the five, as `server:tool`, each under the name that full mode gives it.
     pub surface: Vec<String>,
     /// How long what was learnt from servers is kept.
     pub cache: Option<Cache>,
@@ -264,10 +264,13 @@ impl Default for Http {
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Jwt {
     /// Who must have issued the token.
+    #[schemars(length(min = 1))]
     pub issuer: String,
     /// Whom it must be meant for.
+    #[schemars(length(min = 1))]
     pub audience: String,
     /// Address or file of the issuer's public keys.
+    #[schemars(length(min = 1))]
     pub jwks: String,
     /// The claim that lists the scopes.
     #[serde(default = "scope_claim_default")]
@@ -395,13 +398,13 @@ impl Capabilities {
     }
 }
 
-/// The log on standard error.
+/// The log of a process that serves, on standard error.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, JsonSchema)]
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Log {
-    /// How much is logged. The environment variable `TOOLCRIB_LOG` overrides it.
+    /// How much is logged. The environment variable `TOOLCRIB_LOG` overrides it, and `-v` both.
     pub level: LogLevel,
-    /// How a line looks.
+    /// How a line looks. The option `--log-format` overrides it.
     pub format: LogFormat,
 }
 

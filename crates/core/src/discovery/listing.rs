@@ -218,6 +218,39 @@ mod tests {
     }
 
     #[test]
+    fn lists_as_long_as_the_documented_ones_cost_no_more_than_the_document_says() {
+        let real = |text: &str| bpe_openai::o200k_base().count(text);
+        let rows = [
+            ("github", "GitHub API integration", 15, "connected"),
+            ("filesystem", "File system operations", 8, "connected"),
+            ("database", "Database queries", 12, "disconnected"),
+        ];
+        let rows = rows.map(|(name, description, tool_count, status)| ServerRow {
+            name: name.into(),
+            description: description.into(),
+            tool_count,
+            enabled_count: tool_count,
+            status: status.into(),
+        });
+        let text = servers(rows.into(), 0, None).unwrap();
+        assert!(real(&text) <= 200, "{}: {text}", real(&text));
+        let shown = [
+            ("create_issue", "Create a GitHub issue", "issues"),
+            ("list_repos", "List GitHub repositories", "repos"),
+            ("delete_repo", "Delete a GitHub repository", "dangerous"),
+        ];
+        let shown = shown.map(|(name, summary, tag)| {
+            let mut tool = Tool::new(ToolId::new("github", name), summary, json!({}));
+            tool.tags = vec!["github".into(), tag.into()];
+            tool.enabled = tag != "dangerous";
+            tool
+        });
+        let thrice: Vec<&Tool> = shown.iter().cycle().take(9).collect();
+        let text = tools("github", &thrice, None).unwrap();
+        assert!(real(&text) <= 300, "{}: {text}", real(&text));
+    }
+
+    #[test]
     fn every_server_and_tool_is_on_exactly_one_page() {
         let rows: Vec<ServerRow> = (0..300).map(row).collect();
         let names = walk(

@@ -37,10 +37,14 @@ pub const STREAM_FRAMES_MAX: usize = 1_024;
 pub const STREAM_BYTES_MAX: usize = 20 * 1024 * 1024;
 /// Most streams of one session that can be picked up again.
 pub const STREAMS_RESUMABLE_MAX: usize = 64;
+/// Most bytes of the streams of one session that can be picked up again.
+pub const STREAMS_RESUMABLE_BYTES_MAX: usize = 20 * 1024 * 1024;
 /// Most messages that wait to be written to a pipe.
 pub const STDIO_QUEUE_MAX: usize = 1_024;
 /// How long what is under way may go on once a pipe's input has ended.
 pub const STDIO_DRAIN_MS: u64 = 10_000;
+/// How long a client whose input has ended may read nothing before it is given up.
+pub const STDIO_STALL_MS: u64 = 5_000;
 /// How long an unused HTTP session is kept.
 pub const SESSION_IDLE_MS: u64 = 30 * 60 * 1_000;
 /// Most bytes of the headers of one HTTP request.
@@ -49,6 +53,10 @@ pub const HTTP_HEADERS_BYTES_MAX: usize = 64 * 1024;
 pub const HTTP_HEADERS_MAX: usize = 100;
 /// Most connections to the HTTP door at once.
 pub const HTTP_CONNECTIONS_MAX: usize = 4_096;
+/// Most requests at once on one connection of HTTP/2.
+pub const HTTP_STREAMS_MAX: u32 = 128;
+/// How often a silent connection of HTTP/2 is asked whether anybody is there.
+pub const HTTP_PING_MS: u64 = 30_000;
 /// How long a client may take to send the headers of a request.
 pub const HTTP_HEADERS_MS_MAX: u64 = 10_000;
 /// How long a client may take to send the body of a request.
@@ -63,6 +71,8 @@ pub const JWKS_BYTES_MAX: usize = 512 * 1024;
 pub const JWKS_TTL_MS: u64 = 60 * 60 * 1_000;
 /// How soon the public keys of an issuer may be fetched again for a key that is not among them.
 pub const JWKS_REFETCH_MS: u64 = 30_000;
+/// How soon the public keys of an issuer may be fetched again when that failed.
+pub const JWKS_RETRY_MS: u64 = 5_000;
 /// How long fetching the public keys of an issuer may take.
 pub const JWKS_TIMEOUT_MS: u64 = 10_000;
 /// Most subjects that the line about the catalog names.
@@ -104,6 +114,10 @@ pub const SELECTS_MAX: usize = 8;
 pub const PAGE_UNITS_LEAST: usize = 4;
 /// Most tools on one page of a list in full mode.
 pub const FULL_PAGE_TOOLS: usize = 200;
+/// Most tools that are pinned beside the five.
+pub const PINNED_TOOLS_MAX: usize = 64;
+/// How long the list of tools waits for the server of a pinned one that has not said yet what it has.
+pub const PINNED_WAIT_MS: u64 = 5_000;
 /// Most habits that are kept for one principal.
 pub const LEARNED_HABITS_MAX: usize = 256;
 /// Most principals whose habits are kept.

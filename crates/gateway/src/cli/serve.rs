@@ -97,6 +97,8 @@ impl Serve {
             .listens(listens)
             .names(self.names.map(Names::from))
             .profile(self.profile.map(Profile::from));
-        process::run(loader, options)
+        let start = process::load(&loader)?;
+        context.start_log(&start.config.settings.log);
+        process::run(loader, start, options)
     }
 }

@@ -16,14 +16,15 @@ use crate::mcp::discovery::Discovery;
 use crate::mcp::flat::Flat;
 use crate::mcp::full::Full;
 use crate::mcp::gateway::Gateway;
+use crate::mcp::pinned::Pinned;
 use crate::mcp::{Change, Context, Description, Surface};
 
 /// The surface of each mode.
 pub(super) struct Chosen {
     engine: Arc<Engine>,
-    /// The five tools of the profile `discovery`.
+    /// The five tools of the profile `discovery`, with what is pinned beside them.
     pub(super) discovery: Arc<dyn Surface>,
-    /// The five tools of the profile `gateway`.
+    /// The five tools of the profile `gateway`, likewise.
     pub(super) gateway: Arc<dyn Surface>,
     /// Every tool.
     pub(super) full: Arc<dyn Surface>,
@@ -32,10 +33,11 @@ pub(super) struct Chosen {
 
 impl Chosen {
     pub(super) fn new(engine: &Arc<Engine>, desk: Arc<Desk>) -> Self {
+        let pinned = |five| -> Arc<dyn Surface> { Pinned::beside(five, Arc::clone(engine)) };
         Self {
             engine: Arc::clone(engine),
-            discovery: Discovery::new(Arc::clone(engine)),
-            gateway: Gateway::new(desk),
+            discovery: pinned(Discovery::new(Arc::clone(engine))),
+            gateway: pinned(Gateway::new(desk)),
             full: Arc::new(Full::new(Arc::clone(engine))),
             flat: Arc::new(Flat::new(Arc::clone(engine))),
         }

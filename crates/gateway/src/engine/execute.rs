@@ -14,6 +14,7 @@ mod shape;
 mod traced;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -122,7 +123,7 @@ impl Engine {
             tool = attempt.tool,
             actor = %attempt.caller.principal,
         );
-        let id = attempt.id.clone();
+        let (id, started) = (attempt.id.clone(), attempt.started);
         // On a task of its own: a caller that goes away cancels what it asked for, and does not leave it
         // without a record.
         attempt.cancel = attempt.cancel.child_token();
@@ -137,11 +138,24 @@ impl Engine {
                 Err(_) => Err(Error::new(Code::Cancelled, "Toolcrib is ending.")),
             },
         };
+        self.metered(&outcome, started.elapsed());
         traced.end(&outcome);
         outcome.map_err(|mut error| {
             error.request_id = Some(id);
             error
         })
+    }
+
+    fn metered(&self, outcome: &Result<Reply>, took: Duration) {
+        let snapshot = self.snapshot.load();
+        let server = match outcome {
+            Ok(reply) => reply.entry.as_ref().map(|entry| entry.tool.id.server()),
+            Err(error) => error.server.as_deref(),
+        };
+        // A server under another spelling is the same one; what nobody configured is none.
+        let rack = server.and_then(|server| snapshot.rack(server));
+        let server = rack.map(|rack| &*rack.supplier.name);
+        self.meter.count(server, traced::word(outcome), took);
     }
 
     /// What was attempted comes to its end also where the engine ends first: it is then cancelled.

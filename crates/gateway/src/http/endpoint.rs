@@ -137,7 +137,7 @@ impl Endpoint {
         if let Err(fault) = checked {
             return faulty(StatusCode::BAD_REQUEST, Some(&id), &fault);
         }
-        let cancel = CancellationToken::new();
+        let cancel = self.door.work.closing.child_token();
         let stream = Stream::new();
         let arrival = arrival(&letter, letter.form.outlet(&stream), cancel.clone());
         let service = Arc::clone(&self.service);
@@ -146,7 +146,7 @@ impl Endpoint {
             method,
             params,
         };
-        let running = tokio::spawn(async move {
+        let running = self.door.work.tasks.spawn(async move {
             let reply = service.stateless(request, arrival).await;
             (reply.outcome, reply.is_malformed)
         });
@@ -157,9 +157,8 @@ impl Endpoint {
             // Whoever hangs up does not want the answer.
             guard: Some(cancel.drop_guard()),
             seat: None,
-            until: self.door.ending.clone(),
         }
-        .respond(running)
+        .respond(running, &self.door.work.tasks)
         .await
     }
 
@@ -242,16 +241,16 @@ impl Endpoint {
         let stream = Stream::new();
         let arrival = arrival(&letter, letter.form.outlet(&stream), cancel);
         let (id, session) = (request.id.clone(), Arc::clone(&seat.session));
-        let running = tokio::spawn(async move { (session.request(request, arrival).await, false) });
+        let answering = async move { (session.request(request, arrival).await, false) };
+        let running = self.door.work.tasks.spawn(answering);
         Answering {
             id,
             stream,
             form: letter.form,
             guard: None,
-            until: seat.session.closing().clone(),
             seat: Some(seat),
         }
-        .respond(running)
+        .respond(running, &self.door.work.tasks)
         .await
     }
 

@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use futures::StreamExt;
 use jsonwebtoken::jwk::{Jwk, JwkSet};
 use jsonwebtoken::{Algorithm, DecodingKey, Validation, decode, decode_header};
@@ -11,7 +13,9 @@ use serde_json::{Map, Value};
 use tokio::sync::Mutex;
 use tokio::time::Instant;
 use toolcrib_config::model::settings::Jwt;
-use toolcrib_core::limits::{JWKS_BYTES_MAX, JWKS_REFETCH_MS, JWKS_TIMEOUT_MS, JWKS_TTL_MS};
+use toolcrib_core::limits::{
+    JWKS_BYTES_MAX, JWKS_REFETCH_MS, JWKS_RETRY_MS, JWKS_TIMEOUT_MS, JWKS_TTL_MS,
+};
 
 use super::identity::Refused;
 
@@ -35,7 +39,10 @@ const ALGORITHMS: [Algorithm; 9] = [
 pub struct Tokens {
     settings: Jwt,
     source: Source,
-    keys: Mutex<Option<Kept>>,
+    /// The keys of the last fetch that gave any.
+    keys: ArcSwapOption<Kept>,
+    /// The last fetch; held while one is under way.
+    fetched: Mutex<Option<Fetch>>,
 }
 
 enum Source {
@@ -46,6 +53,23 @@ enum Source {
 struct Kept {
     set: JwkSet,
     at: Instant,
+}
+
+struct Fetch {
+    at: Instant,
+    failed: bool,
+}
+
+impl Fetch {
+    /// Whether another one would be too soon.
+    fn is_recent(&self) -> bool {
+        let pause = if self.failed {
+            JWKS_RETRY_MS
+        } else {
+            JWKS_REFETCH_MS
+        };
+        self.at.elapsed() < Duration::from_millis(pause)
+    }
 }
 
 /// Whom a token speaks for.
@@ -81,7 +105,8 @@ impl Tokens {
         Ok(Self {
             settings: settings.clone(),
             source,
-            keys: Mutex::default(),
+            keys: ArcSwapOption::empty(),
+            fetched: Mutex::default(),
         })
     }
 
@@ -159,38 +184,62 @@ impl Tokens {
         })
     }
 
-    /// The key of an id; keys are fetched again where it is not among those that are kept.
+    /// The key of an id; keys are fetched again where it is not among those that are kept, or these are old.
+    ///
+    /// Only one fetch is under way at a time, and only who needs its outcome waits for it: tokens that name
+    /// keys nobody has must not hold up those of everybody else.
     async fn key(&self, id: Option<&str>) -> Result<Jwk, Refused> {
-        let mut kept = self.keys.lock().await;
-        let age = kept.as_ref().map(|kept| kept.at.elapsed());
-        let found = kept.as_ref().and_then(|kept| find(&kept.set, id));
-        let fresh = age.is_some_and(|age| age < Duration::from_millis(JWKS_TTL_MS));
-        let just_fetched = age.is_some_and(|age| age < Duration::from_millis(JWKS_REFETCH_MS));
-        if let (Some(found), true) = (&found, fresh) {
-            return Ok(found.clone());
+        if let (Some(key), true) = self.kept(id) {
+            return Ok(key);
         }
-        if !just_fetched {
-            match self.fetch().await {
+        let mut fetched = match (self.fetched.try_lock(), self.kept(id).0) {
+            (Ok(fetched), _) => fetched,
+            // Keys that were good until now are better than waiting.
+            (Err(_), Some(old)) => return Ok(old),
+            (Err(_), None) => self.fetched.lock().await,
+        };
+        // Whoever waited finds what the one before fetched.
+        let (old, fresh) = self.kept(id);
+        let is_recent = fetched.as_ref().is_some_and(Fetch::is_recent);
+        if !fresh && !is_recent {
+            let came = self.fetch().await;
+            *fetched = Some(Fetch {
+                at: Instant::now(),
+                failed: came.is_err(),
+            });
+            match came {
                 Ok(set) => {
-                    let found = find(&set, id);
-                    *kept = Some(Kept {
-                        set,
-                        at: Instant::now(),
-                    });
-                    return found.ok_or_else(unknown_key);
+                    let at = Instant::now();
+                    self.keys.store(Some(Arc::new(Kept { set, at })));
+                    return self.kept(id).0.ok_or_else(unknown_key);
                 }
-                Err(why) => {
-                    tracing::error!(
-                        issuer = self.settings.issuer,
-                        why,
-                        "the keys of the issuer cannot be read"
-                    );
-                    // Keys that were good until now are better than none.
-                    return found.ok_or(Refused::Unavailable);
-                }
+                Err(why) => tracing::error!(
+                    issuer = self.settings.issuer,
+                    why,
+                    "the keys of the issuer cannot be read"
+                ),
             }
         }
-        found.ok_or_else(unknown_key)
+        let failed = fetched.as_ref().is_some_and(|last| last.failed);
+        // Keys that were good until now are better than none.
+        old.ok_or_else(|| {
+            if failed {
+                Refused::Unavailable
+            } else {
+                unknown_key()
+            }
+        })
+    }
+
+    /// The key of an id among those that are kept, and whether these are fresh.
+    fn kept(&self, id: Option<&str>) -> (Option<Jwk>, bool) {
+        let Some(kept) = self.keys.load_full() else {
+            return (None, false);
+        };
+        let is_fresh = kept.at.elapsed() < Duration::from_millis(JWKS_TTL_MS);
+        let key = find(&kept.set, id);
+        let is_fresh = is_fresh && key.is_some();
+        (key, is_fresh)
     }
 
     async fn fetch(&self) -> Result<JwkSet, String> {

@@ -19,7 +19,7 @@ use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolcrib_core::limits::{
     HTTP_CONNECTIONS_MAX, HTTP_HEADERS_BYTES_MAX, HTTP_HEADERS_MAX, HTTP_HEADERS_MS_MAX,
-    SHUTDOWN_GRACE_MS,
+    HTTP_PING_MS, HTTP_STREAMS_MAX, SHUTDOWN_DRAIN_MS, SHUTDOWN_GRACE_MS,
 };
 use tower::ServiceExt;
 
@@ -28,6 +28,33 @@ use tower::ServiceExt;
 pub struct Bound {
     listener: TcpListener,
     address: SocketAddr,
+}
+
+/// What is under way at the door.
+#[derive(Clone, Debug, Default)]
+pub struct Work {
+    /// Requests that are being answered. A connection on which none is does not hold up the end.
+    pub(super) tasks: TaskTracker,
+    /// Cancels them, and ends every session.
+    pub(super) closing: CancellationToken,
+}
+
+impl Work {
+    /// Lets requests finish for a while, then cancels the rest.
+    pub(super) async fn end(&self) {
+        self.tasks.close();
+        let drain = Duration::from_millis(SHUTDOWN_DRAIN_MS);
+        if tokio::time::timeout(drain, self.tasks.wait())
+            .await
+            .is_err()
+        {
+            tracing::warn!(
+                requests = self.tasks.len(),
+                "requests that are still under way are cancelled"
+            );
+        }
+        self.closing.cancel();
+    }
 }
 
 /// Opens the socket of `listen`, an address or name with a port.
@@ -51,8 +78,9 @@ impl Bound {
         self.address
     }
 
-    /// Serves until `ending` fires; then requests under way may finish.
-    pub async fn run(self, router: Router, ending: CancellationToken) {
+    /// Serves until `ending` fires; then requests under way may finish, and are cancelled where they take too
+    /// long.
+    pub async fn run(self, router: Router, ending: CancellationToken, work: Work) {
         let connections = Arc::new(Semaphore::new(HTTP_CONNECTIONS_MAX));
         let tasks = TaskTracker::new();
         loop {
@@ -82,6 +110,8 @@ impl Bound {
         }
         drop(self.listener);
         tasks.close();
+        work.end().await;
+        // What was answered is still to be written.
         let grace = Duration::from_millis(SHUTDOWN_GRACE_MS);
         let _ = tokio::time::timeout(grace, tasks.wait()).await;
     }
@@ -116,8 +146,8 @@ async fn serve(stream: TcpStream, peer: SocketAddr, router: Router, ending: Canc
         .http2()
         .timer(TokioTimer::new())
         .max_header_list_size(u32::try_from(HTTP_HEADERS_BYTES_MAX).unwrap_or(u32::MAX))
-        .max_concurrent_streams(128)
-        .keep_alive_interval(Duration::from_secs(30));
+        .max_concurrent_streams(HTTP_STREAMS_MAX)
+        .keep_alive_interval(Duration::from_millis(HTTP_PING_MS));
     let connection = builder.serve_connection(TokioIo::new(stream), service);
     tokio::pin!(connection);
     let outcome = tokio::select! {

@@ -9,6 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use crate::engine::meter::Meter;
 use crate::telemetry::Tracer;
 
 /// Labels, each with its value: few, and none of a caller's making.
@@ -23,8 +24,9 @@ pub struct Metrics {
 }
 
 impl Metrics {
-    /// Counters that begin at nothing, and those of a tracer where it sends anything.
-    pub fn new(tracer: &Tracer) -> Self {
+    /// Counters that begin at nothing, those of a tracer where it sends anything, and those of executions where
+    /// somebody counts them.
+    pub fn new(tracer: &Tracer, meter: Option<&Meter>) -> Self {
         let mut registry = Registry::with_prefix("toolcrib");
         let requests = Family::default();
         let durations = Histogram::new([0.001, 0.005, 0.025, 0.1, 0.5, 2.0, 10.0, 60.0]);
@@ -41,6 +43,9 @@ impl Metrics {
             durations.clone(),
         );
         registry.register("mcp_sessions", "Open sessions", sessions.clone());
+        if let Some(meter) = meter {
+            meter.register(&mut registry);
+        }
         if let Some(spans) = tracer.counts() {
             let sent = "Spans that the collector of traces took";
             registry.register("trace_spans_sent", sent, spans.sent.clone());
@@ -99,7 +104,10 @@ mod tests {
 
     #[test]
     fn what_was_counted_is_shown_under_known_labels() {
-        let metrics = Metrics::new(&Tracer::off());
+        let meter = Meter::default();
+        let metrics = Metrics::new(&Tracer::off(), Some(&meter));
+        meter.count(Some("github"), "answered", Duration::from_millis(3));
+        meter.count(None, "refused", Duration::ZERO);
         metrics.count(label("/mcp"), 200, Duration::from_millis(3));
         metrics.count(label("/made/up"), 404, Duration::ZERO);
         metrics.sessions(2);
@@ -109,6 +117,9 @@ mod tests {
             "toolcrib_http_requests_total{path=\"other\",status=\"404\"} 1",
             "toolcrib_http_first_byte_seconds_count 2",
             "toolcrib_mcp_sessions 2",
+            "toolcrib_calls_total{server=\"github\",outcome=\"answered\"} 1",
+            "toolcrib_calls_total{server=\"none\",outcome=\"refused\"} 1",
+            "toolcrib_call_seconds_count{server=\"github\"} 1",
         ] {
             assert!(text.contains(line), "{text}");
         }
@@ -118,7 +129,7 @@ mod tests {
     #[tokio::test]
     async fn spans_are_counted_where_they_are_sent() {
         let (tracer, _waiting) = crate::telemetry::span::recorded();
-        let metrics = Metrics::new(&tracer);
+        let metrics = Metrics::new(&tracer, None);
         tracer.counts().unwrap().sent.inc_by(2);
         tracer.counts().unwrap().dropped.inc();
         let text = metrics.text();

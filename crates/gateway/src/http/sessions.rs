@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::limits::{SESSION_IDLE_MS, STREAMS_RESUMABLE_MAX};
+use toolcrib_core::limits::{SESSION_IDLE_MS, STREAMS_RESUMABLE_BYTES_MAX, STREAMS_RESUMABLE_MAX};
 
 use crate::mcp::outlet::Stream;
 use crate::mcp::session::Session;
@@ -51,8 +51,13 @@ impl Seat {
         streams.next += 1;
         let name = streams.next;
         streams.kept.push_back((name, stream));
-        if streams.kept.len() > STREAMS_RESUMABLE_MAX {
-            streams.kept.pop_front();
+        let mut bytes: usize = streams.kept.iter().map(|(_, kept)| kept.bytes()).sum();
+        while streams.kept.len() > STREAMS_RESUMABLE_MAX
+            || streams.kept.len() > 1 && bytes > STREAMS_RESUMABLE_BYTES_MAX
+        {
+            let oldest = streams.kept.pop_front();
+            // It may have grown since it was counted.
+            bytes = bytes.saturating_sub(oldest.map_or(0, |(_, oldest)| oldest.bytes()));
         }
         name
     }
@@ -75,6 +80,11 @@ impl Seat {
         streams.reader.clone()
     }
 
+    /// Stops whoever reads messages that belong to no request.
+    fn hush(&self) {
+        self.streams().reader.cancel();
+    }
+
     pub(super) fn touch(&self) {
         *self.used.lock().unwrap_or_else(PoisonError::into_inner) = Instant::now();
     }
@@ -95,7 +105,6 @@ impl Seat {
 pub(super) struct Sessions {
     seats: Mutex<HashMap<Arc<str>, Arc<Seat>>>,
     max: AtomicUsize,
-    opened: AtomicU64,
 }
 
 impl Sessions {
@@ -103,7 +112,6 @@ impl Sessions {
         Arc::new(Self {
             seats: Mutex::default(),
             max: AtomicUsize::new(max),
-            opened: AtomicU64::new(0),
         })
     }
 
@@ -125,7 +133,6 @@ impl Sessions {
         let mut seats = self.seats();
         let free = seats.len() < max;
         if free {
-            self.opened.fetch_add(1, Ordering::Relaxed);
             seats.insert(id, seat);
         }
         free
@@ -149,8 +156,13 @@ impl Sessions {
         }
     }
 
-    /// Ends sessions that nobody uses, again and again, and all of them at the end.
-    pub(super) async fn sweep(self: Arc<Self>, ending: CancellationToken) {
+    /// Ends sessions that nobody uses, again and again. From `ending` on none hears of anything but its own
+    /// requests; at `closing` all of them end.
+    pub(super) async fn sweep(
+        self: Arc<Self>,
+        ending: CancellationToken,
+        closing: CancellationToken,
+    ) {
         let pause = Duration::from_millis(SESSION_IDLE_MS / 30);
         loop {
             tokio::select! {
@@ -158,6 +170,10 @@ impl Sessions {
                 () = ending.cancelled() => break,
             }
         }
+        for seat in self.seats().values() {
+            seat.hush();
+        }
+        closing.cancelled().await;
         let all: Vec<_> = self.seats().keys().cloned().collect();
         for id in all {
             self.close(&id);
@@ -178,5 +194,41 @@ impl Sessions {
 
     fn seats(&self) -> MutexGuard<'_, HashMap<Arc<str>, Arc<Seat>>> {
         self.seats.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::mcp::outlet::Outlet;
+    use crate::mcp::stand_in::{StandIn, caller, service};
+
+    #[tokio::test]
+    async fn streams_that_can_be_picked_up_again_are_bounded_in_number_and_bytes() {
+        let service = service(StandIn::new(), CancellationToken::new());
+        let standing = Stream::new();
+        let session = Session::new(
+            service,
+            caller(),
+            None,
+            Arc::clone(&standing) as Arc<dyn Outlet>,
+        );
+        let seat = Seat::new(session, standing);
+        let keep = |bytes: usize| {
+            let stream = Stream::new();
+            stream.push(vec![b'x'; bytes]);
+            seat.keep(stream)
+        };
+        let first = keep(1);
+        for _ in 0..STREAMS_RESUMABLE_MAX {
+            assert!(seat.stream(first).is_some());
+            keep(1);
+        }
+        assert!(seat.stream(first).is_none());
+        let half = keep(STREAMS_RESUMABLE_BYTES_MAX / 2);
+        let more = keep(STREAMS_RESUMABLE_BYTES_MAX / 2 + 1);
+        assert!(seat.stream(half).is_none() && seat.stream(more).is_some());
+        let large = keep(STREAMS_RESUMABLE_BYTES_MAX + 1);
+        assert!(seat.stream(more).is_none() && seat.stream(large).is_some());
     }
 }

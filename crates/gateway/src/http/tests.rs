@@ -9,11 +9,13 @@ use super::*;
 use crate::mcp::stand_in::{StandIn, service};
 use crate::mcp::surface::Change;
 
+mod drain;
 mod eras;
 mod sockets;
 
 /// A door over the stand-in surface, and somebody on loopback before it.
 struct Visitor {
+    door: Arc<Door>,
     router: Router,
     surface: Arc<StandIn>,
     ending: CancellationToken,
@@ -43,8 +45,10 @@ impl Visitor {
             tracer: Tracer::off(),
             api: None,
         };
+        let (door, router) = Door::open(&Http::default(), setup);
         Self {
-            router: Door::open(&Http::default(), setup).1,
+            door,
+            router,
             surface,
             ending,
         }

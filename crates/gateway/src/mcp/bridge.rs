@@ -12,6 +12,7 @@ use toolcrib_core::rpc::{self, Fault};
 use super::discovery::input::{Bad, options_at};
 use super::fields::{Fields, raw};
 use super::surface::Context;
+use crate::engine::answer::Outcome;
 use crate::engine::ask::{CallOptions, Execution};
 use crate::engine::error::Error;
 use crate::engine::upstream::Client;
@@ -106,6 +107,17 @@ fn refused_options(bad: Bad, context: &Context) -> Result<Box<RawValue>, Fault> 
         data: Some(raw(&json!({ "field": bad.field }))),
         ..Fault::new(rpc::INVALID_PARAMS, bad.message)
     })
+}
+
+/// What came of a call that is named after its tool: the result as it is, or what a rehearsal checked.
+pub fn passed(outcome: Outcome) -> Box<RawValue> {
+    match outcome {
+        Outcome::Answered(answered) => answered.result,
+        Outcome::Rehearsed(steps) => {
+            let told = json!({ "dry_run": true, "checks": steps });
+            raw(&json!({ "content": [{ "type": "text", "text": told.to_string() }] }))
+        }
+    }
 }
 
 /// A failure of a call as a result that a model can read and act on.

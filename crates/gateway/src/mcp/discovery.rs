@@ -58,8 +58,7 @@ impl Discovery {
         Arc::new(Self { engine, changes })
     }
 
-    /// The definitions, with a line on what this caller can find.
-    /// The definitions of the five, as this caller gets them.
+    /// The definitions of the five, with a line on what this caller can find.
     pub fn tools(&self, caller: &Caller) -> Vec<Value> {
         let snapshot = self.engine.snapshot();
         let mut subjects = Vec::new();

@@ -16,7 +16,7 @@ use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault};
 use toolcrib_core::{Code, ToolId};
 
-use super::bridge::{Bridge, OPTIONS, execution, failure, options_in};
+use super::bridge::{Bridge, OPTIONS, execution, failure, options_in, passed};
 use super::fields::{Fields, raw};
 use super::listen::MISSED;
 use super::meta::{LOG_LEVEL, set_trace};
@@ -24,7 +24,7 @@ use super::service::{Outcome, not_offered};
 use super::surface::{Change, Context, Description, Surface};
 use super::watched::Passed;
 use crate::engine::Engine;
-use crate::engine::answer::{Kind, Outcome as Came};
+use crate::engine::answer::Kind;
 use crate::engine::ask::{Execution, Listing};
 use crate::engine::error::Error;
 use crate::engine::passage::{Asking, Happening};
@@ -147,10 +147,7 @@ impl Flat {
             ..execution(&server.name, &name, fields.get("arguments"), context)
         };
         match self.engine.execute(&context.caller, call).await {
-            Ok(reply) => match reply.outcome {
-                Came::Answered(answered) => Ok(answered.result),
-                Came::Rehearsed(_) => Ok(raw(&json!({ "content": [] }))),
-            },
+            Ok(reply) => Ok(passed(reply.outcome)),
             Err(error) => refused(&error),
         }
     }

@@ -13,12 +13,11 @@ use toolcrib_core::limits::FULL_PAGE_TOOLS;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault};
 
-use super::bridge::{execution, failure, options_in};
+use super::bridge::{execution, failure, options_in, passed};
 use super::fields::{Fields, raw};
 use super::service::{Outcome, not_offered};
 use super::surface::{Change, Context, Surface};
 use crate::engine::Engine;
-use crate::engine::answer::Outcome as Came;
 use crate::engine::ask::{Execution, Listing};
 use crate::engine::snapshot::Entry;
 
@@ -75,9 +74,10 @@ impl Full {
         let tools = self.tools(&context.caller).await;
         let own = capability::definitions(&self.engine.config());
         let total = own.len().saturating_add(tools.len());
-        let all = own
-            .into_iter()
-            .chain(tools.iter().map(|entry| shown(entry)));
+        let all = own.into_iter().chain(tools.iter().map(|entry| {
+            let id = &entry.tool.id;
+            shown(entry, &name(id.server(), id.tool()))
+        }));
         let page: Vec<Box<RawValue>> = all.skip(begin).take(FULL_PAGE_TOOLS).collect();
         let mut result = json!({ "tools": page });
         let end = begin.saturating_add(page.len());
@@ -96,28 +96,14 @@ impl Full {
                 .call(&self.engine, params.get("arguments"), context)
                 .await);
         }
-        let options = match options_in(params.get("_meta"), context) {
-            Ok(options) => options,
-            Err(answer) => return answer,
-        };
         let (server, tool) = self.named(&wanted, &context.caller).await;
-        let call = Execution {
-            whole: true,
-            options,
-            ..execution(&server, &tool, params.get("arguments"), context)
-        };
-        match self.engine.execute(&context.caller, call).await {
-            Ok(reply) => match reply.outcome {
-                Came::Answered(answered) => Ok(answered.result),
-                Came::Rehearsed(_) => Ok(raw(&json!({ "content": [] }))),
-            },
-            Err(error) if matches!(error.code, Code::ToolNotFound | Code::ServerNotFound) => {
-                let why =
-                    format!("there is no tool `{wanted}`; `tools/list` gives those there are");
-                Err(Fault::new(rpc::INVALID_PARAMS, why))
-            }
-            Err(error) => Ok(failure(&error)),
-        }
+        run(
+            &self.engine,
+            (server.as_str(), tool.as_str()),
+            params,
+            context,
+        )
+        .await
     }
 
     /// The server and the tool that a name means. One that is not listed is taken apart, so that asking
@@ -155,17 +141,43 @@ impl Surface for Full {
     }
 }
 
+/// Runs a tool for a client that calls it by its name; the result passes as it is.
+pub(super) async fn run(
+    engine: &Arc<Engine>,
+    (server, tool): (&str, &str),
+    params: &Fields,
+    context: &Context,
+) -> Outcome {
+    let options = match options_in(params.get("_meta"), context) {
+        Ok(options) => options,
+        Err(answer) => return answer,
+    };
+    let call = Execution {
+        whole: true,
+        options,
+        ..execution(server, tool, params.get("arguments"), context)
+    };
+    match engine.execute(&context.caller, call).await {
+        Ok(reply) => Ok(passed(reply.outcome)),
+        Err(error) if matches!(error.code, Code::ToolNotFound | Code::ServerNotFound) => {
+            let wanted = params.text("name").unwrap_or_default();
+            let why = format!("there is no tool `{wanted}`; `tools/list` gives those there are");
+            Err(Fault::new(rpc::INVALID_PARAMS, why))
+        }
+        Err(error) => Ok(failure(&error)),
+    }
+}
+
 /// The definition of a tool under its name here.
-fn shown(entry: &Entry) -> Box<RawValue> {
+pub(super) fn shown(entry: &Entry, name: &str) -> Box<RawValue> {
     let mut definition = Fields::of(&entry.definition).unwrap_or_default();
-    let id = &entry.tool.id;
-    definition.set("name", &name(id.server(), id.tool()));
+    definition.set("name", name);
     definition.raw()
 }
 
 /// The name of a tool: `server__tool` where that is legal and can be taken apart again, else with a
 /// hash at its end. It depends on nothing but the two names, so that it stays as it is.
-fn name(server: &str, tool: &str) -> String {
+pub(super) fn name(server: &str, tool: &str) -> String {
     let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let plain = format!("{server}__{tool}");
     let is_whole = plain.len() <= NAME_BYTES_MAX

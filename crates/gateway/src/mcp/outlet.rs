@@ -60,6 +60,11 @@ impl Stream {
         log.first == 0 && log.frames.is_empty()
     }
 
+    /// How many bytes are kept.
+    pub fn bytes(&self) -> usize {
+        self.log().bytes
+    }
+
     /// Says that nothing more will come.
     pub fn close(&self) {
         self.log().closed = true;

@@ -1,8 +1,9 @@
 //! One surface, served: requests of the stateless era, and what both eras share.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use arc_swap::ArcSwapOption;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::task::{JoinError, JoinHandle};
@@ -81,7 +82,8 @@ pub struct Service {
     surface: Arc<dyn Surface>,
     gate: Arc<Gate>,
     rounds: Rounds,
-    info: OnceLock<Value>,
+    /// Who serves, as it was told last.
+    info: ArcSwapOption<Value>,
     closing: CancellationToken,
     tracer: Tracer,
 }
@@ -100,7 +102,7 @@ impl Service {
             surface,
             gate,
             rounds: Rounds::new(key),
-            info: OnceLock::new(),
+            info: ArcSwapOption::empty(),
             closing,
             tracer,
         })
@@ -129,7 +131,7 @@ impl Service {
     /// Who serves, and what it offers.
     pub async fn describe(&self, context: &Context) -> Result<Description, Fault> {
         let description = self.surface.describe(context).await?;
-        let _ = self.info.set(description.info.clone());
+        self.info.store(Some(Arc::new(description.info.clone())));
         Ok(description)
     }
 
@@ -294,10 +296,10 @@ impl Service {
                 fields.set("cacheScope", "private");
             }
         }
-        if let Some(info) = self.info.get() {
+        if let Some(info) = self.info.load_full() {
             let mut about = fields.get("_meta").and_then(Fields::of).unwrap_or_default();
             if !about.has(meta::SERVER_INFO) {
-                about.set(meta::SERVER_INFO, info);
+                about.set(meta::SERVER_INFO, &*info);
                 fields.set("_meta", &about);
             }
         }

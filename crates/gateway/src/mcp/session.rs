@@ -73,7 +73,6 @@ impl Session {
         id: Option<Arc<str>>,
         standing: Arc<dyn Outlet>,
     ) -> Arc<Self> {
-        let closing = service.closing().child_token();
         Arc::new(Self {
             service,
             caller,
@@ -81,7 +80,8 @@ impl Session {
             standing,
             threshold: Arc::new(Threshold::all()),
             state: Mutex::default(),
-            closing,
+            // When the process ends, whoever keeps the session closes it once what is under way had its time.
+            closing: CancellationToken::new(),
         })
     }
 

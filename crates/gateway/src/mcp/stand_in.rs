@@ -60,6 +60,11 @@ impl StandIn {
                 context.client.tell("notifications/message", &log);
                 text("done".into())
             }
+            "work" => {
+                context.report(1.0, Some(2.0), None);
+                tokio::time::sleep(Duration::from_secs(1)).await;
+                text("worked".into())
+            }
             "ask" => {
                 let question = raw(&json!({ "message": "Who?", "requestedSchema": {} }));
                 let answer = context.client.ask("elicitation/create", question).await?;

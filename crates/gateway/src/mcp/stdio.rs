@@ -13,8 +13,8 @@ use tokio::sync::mpsc;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolcrib_core::limits::{
-    DOOR_BATCH_MESSAGES_MAX, DOOR_LINE_BYTES_MAX, DOOR_REQUESTS_IN_FLIGHT_MAX, STDIO_DRAIN_MS,
-    STDIO_QUEUE_MAX,
+    DOOR_BATCH_MESSAGES_MAX, DOOR_LINE_BYTES_MAX, DOOR_REQUESTS_IN_FLIGHT_MAX, SHUTDOWN_DRAIN_MS,
+    SHUTDOWN_GRACE_MS, STDIO_DRAIN_MS, STDIO_QUEUE_MAX, STDIO_STALL_MS,
 };
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault, Id, Malformed, Message};
@@ -43,7 +43,6 @@ where
     let (frames, queue) = mpsc::channel(STDIO_QUEUE_MAX);
     let said_all = CancellationToken::new();
     let writing = tokio::spawn(write(output, queue, said_all.clone()));
-    let broken = CancellationToken::new();
     let pipe = Pipe {
         session: Session::new(
             Arc::clone(&service),
@@ -62,7 +61,7 @@ where
         let line = tokio::select! {
             line = lines.next() => line,
             () = ending.cancelled() => break,
-            () = pipe.frames.closed() => { broken.cancel(); break }
+            () = pipe.frames.closed() => break,
         };
         match line? {
             Line::Text(text) => pipe.take(text).await,
@@ -70,7 +69,7 @@ where
             Line::End => break,
         }
     }
-    pipe.drain(&broken).await;
+    pipe.drain(&ending).await;
     // Whoever still holds a way to the client, such as a server's connection, has nothing to say to it.
     said_all.cancel();
     let outcome = writing.await;
@@ -249,23 +248,30 @@ impl Pipe {
         self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Lets what is under way finish, for a while, unless nobody can read it.
-    async fn drain(self, broken: &CancellationToken) {
+    /// Lets what is under way finish, for a while, unless nobody can read it; cancels the rest.
+    async fn drain(self, ending: &CancellationToken) {
         self.tasks.close();
+        let asked = ending.is_cancelled();
+        let bound_ms = if asked {
+            SHUTDOWN_DRAIN_MS
+        } else {
+            STDIO_DRAIN_MS
+        };
         for listener in self.running().iter().filter(|one| one.listens) {
             listener.cancel.cancel();
         }
         tokio::select! {
             () = self.tasks.wait() => {}
-            () = tokio::time::sleep(Duration::from_millis(STDIO_DRAIN_MS)) => {}
-            () = broken.cancelled() => {}
-            () = self.service.closing().cancelled() => {}
+            () = tokio::time::sleep(Duration::from_millis(bound_ms)) => {}
+            () = self.frames.closed() => {}
+            // A client that has closed its end and then asks for ours does not wait for answers.
+            () = ending.cancelled(), if !asked => {}
         }
         self.session.close();
         for running in self.running().drain(..) {
             running.cancel.cancel();
         }
-        let grace = Duration::from_millis(toolcrib_core::limits::SHUTDOWN_GRACE_MS);
+        let grace = Duration::from_millis(SHUTDOWN_GRACE_MS);
         let _ = tokio::time::timeout(grace, self.tasks.wait()).await;
     }
 }
@@ -334,12 +340,38 @@ async fn write<W: AsyncWrite + Unpin>(
             text.extend_from_slice(&one_line(frame));
             text.push(b'\n');
         }
-        output.write_all(&text).await?;
-        output.flush().await?;
+        put(&mut output, &text, &said_all).await?;
         text.clear();
         text.shrink_to(64 * 1024);
     }
     Ok(())
+}
+
+/// Writes a text whole. Once all is said, a client that reads nothing for a while is given up: it must not
+/// keep the process.
+async fn put<W: AsyncWrite + Unpin>(
+    output: &mut W,
+    mut text: &[u8],
+    said_all: &CancellationToken,
+) -> io::Result<()> {
+    while !text.is_empty() {
+        let stuck = async {
+            said_all.cancelled().await;
+            tokio::time::sleep(Duration::from_millis(STDIO_STALL_MS)).await;
+        };
+        let written = tokio::select! {
+            biased;
+            written = output.write(text) => written?,
+            () = stuck => {
+                return Err(io::Error::new(io::ErrorKind::TimedOut, "the client does not read"));
+            }
+        };
+        if written == 0 {
+            return Err(io::ErrorKind::WriteZero.into());
+        }
+        text = &text[written..];
+    }
+    output.flush().await
 }
 
 /// What a read of a line gives.

@@ -5,7 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use prometheus_client::metrics::counter::Counter;
@@ -180,11 +180,8 @@ impl Tracer {
     pub async fn close(&self, bound: Duration) {
         let Some(recorder) = &self.0 else { return };
         recorder.closing.cancel();
-        let mut sending = recorder.sending.lock();
-        let sending = sending.as_mut().map_or_else(
-            |poisoned| poisoned.get_mut().take(),
-            |sending| sending.take(),
-        );
+        let sending = recorder.sending.lock();
+        let sending = sending.unwrap_or_else(PoisonError::into_inner).take();
         let Some(mut sending) = sending else { return };
         if tokio::time::timeout(bound, &mut sending).await.is_err() {
             sending.abort();
@@ -261,12 +258,17 @@ impl Span {
     }
 }
 
-impl Drop for Open {
+impl Drop for Span {
     fn drop(&mut self) {
-        self.finished.end_ns = (self.recorder.now_ns)().max(self.finished.start_ns);
+        let Some(open) = self.open.take() else { return };
+        let Open {
+            recorder,
+            mut finished,
+        } = *open;
+        finished.end_ns = (recorder.now_ns)().max(finished.start_ns);
         // A collector that does not keep up costs spans, never a request its time.
-        if self.recorder.queue.try_send(self.finished.clone()).is_err() {
-            self.recorder.counts.dropped.inc();
+        if recorder.queue.try_send(finished).is_err() {
+            recorder.counts.dropped.inc();
         }
     }
 }

@@ -293,6 +293,41 @@ fn validate_shows_doubts_and_still_ends_with_0() {
 }
 
 #[test]
+fn validate_finds_what_would_keep_a_door_or_a_collector_from_working() {
+    let check = |yaml: &str, code: i32, says: &str| {
+        let home = Home::new();
+        home.configure(yaml);
+        let said = home.run(&["config", "validate"]);
+        let all = format!("{}{}", said.out, said.err);
+        assert_eq!(said.code, Some(code), "{yaml} {all}");
+        assert!(all.contains(says), "{yaml} {all}");
+        assert!(!all.contains("hush"), "{yaml} {all}");
+    };
+    for address in ["ftp://hush", "localhost:4317", "not an address"] {
+        let yaml = format!("telemetry: {{otlpEndpoint: '{address}'}}\n");
+        check(&yaml, 0, "telemetry.otlpEndpoint must be an address");
+        check(&yaml, 0, ":1:");
+    }
+    let fine = "otlpEndpoint: 'http://127.0.0.1:4318'";
+    check(&format!("telemetry: {{{fine}}}\n"), 0, "is valid\n");
+    let unset = "telemetry: {otlpEndpoint: '${NO_SUCH}'}\n";
+    check(unset, 2, "NO_SUCH is not set");
+    let header = format!("telemetry: {{{fine}, headers: {{'a b': x}}}}\n");
+    check(&header, 0, "headers for the collector is not legal");
+    check("mode: flat\n", 2, "none is enabled");
+    let jwt = |jwks: &str, issuer: &str| {
+        format!("http: {{jwt: {{issuer: '{issuer}', audience: a, jwks: '{jwks}'}}}}\n")
+    };
+    check(
+        &jwt("http://keys.example/k", "i"),
+        2,
+        "https address or a file",
+    );
+    check(&jwt("keys.json", ""), 2, "http.jwt.issuer");
+    check(&jwt("keys.json", "i"), 0, "is valid\n");
+}
+
+#[test]
 fn sources_lists_files_that_are_used_and_those_that_are_not() {
     let home = documented();
     home.write("work/toolcrib.yaml", "servers: {}\n");

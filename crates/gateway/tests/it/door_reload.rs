@@ -95,6 +95,36 @@ fn what_callers_may_do_changes_in_sessions_that_are_open() {
     assert_ne!(run()["success"], true);
     place.reload("policy: {loopbackScopes: ['*']}\n");
     assert_eq!(run()["success"], true);
+    let counted = web.get("/metrics").body;
+    for line in [
+        "toolcrib_calls_total{server=\"stage\",outcome=\"answered\"} 2",
+        "toolcrib_calls_total{server=\"stage\",outcome=\"refused\"} 1",
+        "toolcrib_call_seconds_count{server=\"stage\"} 3",
+    ] {
+        assert!(counted.contains(line), "{line}: {counted}");
+    }
+}
+
+#[test]
+fn what_is_pinned_changes_in_sessions_that_are_open() {
+    let place = Place::new("");
+    let mut web = Web::start(&place.home);
+    let mut names = || {
+        let listed = web.request("tools/list", "{}");
+        let tools = listed["result"]["tools"].as_array().unwrap();
+        tools
+            .iter()
+            .map(|tool| tool["name"].clone())
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(names().len(), 5);
+    place.reload("surface: ['stage:echo']\n");
+    let six = names();
+    assert_eq!((six.len(), &six[5]), (6, &json!("stage__echo")));
+    place.reload("policy: {loopbackScopes: ['elsewhere:read']}\nsurface: ['stage:echo']\n");
+    assert_eq!(names().len(), 5, "who may not run it does not see it");
+    let called = web.request("tools/call", r#"{"name":"stage__echo","arguments":{}}"#);
+    assert!(called["error"].is_object(), "{called}");
 }
 
 #[test]
@@ -117,10 +147,10 @@ fn what_waits_for_a_restart_is_named_until_it_is_taken_back() {
     let mut command = place.home.command(&["serve"]);
     command.env_remove("TOOLCRIB_LISTEN");
     let mut server = Server::start(command);
-    let other = "http: {listen: '127.0.0.1:1'}\nstore: {path: other.db}\n";
+    let other = "http: {listen: '127.0.0.1:1'}\nstore: {path: other.db}\nlog: {level: debug}\n";
     place.configure(other);
     let said = place.home.run(&["config", "reload"]);
-    let sentence = "http.listen and store.path wait for a restart";
+    let sentence = "http.listen, store.path and log wait for a restart";
     assert!(said.out.contains(sentence), "{}", said.out);
     server.hears(sentence);
     let said = place.home.run(&["config", "reload"]);
@@ -128,7 +158,7 @@ fn what_waits_for_a_restart_is_named_until_it_is_taken_back() {
     assert!(said.out.contains(sentence), "{}", said.out);
     let status = place.home.run(&["status", "--json"]).json();
     let waiting = &status["processes"][0]["reload"]["waitingForRestart"];
-    assert_eq!(waiting, &json!(["http.listen", "store.path"]));
+    assert_eq!(waiting, &json!(["http.listen", "store.path", "log"]));
     let shown = place.home.run(&["status"]).out;
     assert!(
         shown.contains("wait for a restart") || shown.contains("store.path"),

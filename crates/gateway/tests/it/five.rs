@@ -11,6 +11,7 @@ use serde_json::{Value, json};
 
 use crate::counter::furnished;
 use crate::home::Home;
+use crate::stage::{reader, staged};
 
 /// A conversation with a running server.
 struct Talk {
@@ -396,6 +397,31 @@ fn a_filter_selects_from_the_result_before_it_is_told() {
 }
 
 #[test]
+fn a_filter_reads_the_whole_of_a_result_that_is_kept_without_another_call() {
+    let home = furnished("results: {maxTokens: 200}\n");
+    let mut talk = Talk::begin(&home, "2025-11-25");
+    for n in 0..30 {
+        let note = json!({"title": format!("note {n}"), "body": "x"});
+        talk.done("execute_tool", run("notes", "create_note", note));
+    }
+    let first = talk.done("execute_tool", run("notes", "list_notes", json!({})));
+    let page = first["page"].as_str().unwrap_or_else(|| panic!("{first}"));
+    let later = json!({"title": "later", "body": "x"});
+    talk.done("execute_tool", run("notes", "create_note", later));
+    let mut select = |filter: &str| {
+        let mut call = run("notes", "list_notes", json!({}));
+        call["options"] = json!({"page": page, "select": filter});
+        talk.call("execute_tool", call)
+    };
+    let (failed, told) = select("[(.notes | length), .notes[-1].title]");
+    assert!(!failed, "{told}");
+    assert_eq!(told["result"], json!([30, "note 29"]));
+    let (failed, told) = select(".notes[");
+    assert!(failed);
+    assert_eq!(told["error"]["code"], "VALIDATION_ERROR");
+}
+
+#[test]
 fn what_is_no_request_is_answered_with_the_number_of_its_fault() {
     let home = furnished("");
     for (sent, code) in [
@@ -495,4 +521,27 @@ fn it_ends_cleanly_when_its_input_is_closed() {
     std::io::Read::read_to_string(&mut talk.output, &mut rest).unwrap();
     assert_eq!(rest, "");
     assert!(talk.child.wait().unwrap().success());
+}
+
+#[test]
+fn disabled_tools_are_listed_only_for_who_asks_for_them() {
+    let offered = json!([reader("read_it", &json!({})), reader("drop_it", &json!({}))]);
+    let rules = "toolRules: [{pattern: ['drop_*'], enabled: false}]\n";
+    let home = staged(&offered, "", rules);
+    let mut talk = Talk::begin(&home, "2025-11-25");
+    let mut listed = |arguments: Value| {
+        let told = talk.done("list_tools", arguments);
+        let rows = told["tools"].as_array().unwrap().iter();
+        let rows = rows.map(|row| (row["name"].clone(), row["enabled"].clone()));
+        rows.collect::<Vec<_>>()
+    };
+    let (on, off) = (
+        (json!("read_it"), json!(true)),
+        (json!("drop_it"), json!(false)),
+    );
+    assert_eq!(listed(json!({"server": "stage"})), [on.clone()]);
+    let asked = json!({"server": "stage", "includeDisabled": false});
+    assert_eq!(listed(asked), [on.clone()]);
+    let asked = json!({"server": "stage", "includeDisabled": true});
+    assert_eq!(listed(asked), [on, off]);
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::{Child, ChildStdin, Command, ExitStatus, Output, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, ExitStatus, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
@@ -178,6 +178,11 @@ impl Server {
 
     pub(crate) fn stdin(&mut self) -> &mut ChildStdin {
         self.child.stdin.as_mut().unwrap()
+    }
+
+    /// What it writes to standard output, to be read while it runs.
+    pub(crate) fn take_stdout(&mut self) -> ChildStdout {
+        self.child.stdout.take().unwrap()
     }
 
     pub(crate) fn close_stdin(&mut self) {

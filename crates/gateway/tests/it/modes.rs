@@ -312,6 +312,36 @@ fn full_mode_lists_and_runs_every_tool_under_a_legal_name() {
 }
 
 #[test]
+fn what_is_pinned_is_listed_and_run_beside_the_five() {
+    let home = Home::new();
+    let rules = "toolRules: [{pattern: ['delete_*'], enabled: false}]\n";
+    let surface = "surface: ['two:list_notes', 'one:absent', 'one:delete_note', 'two:list_notes', 'gone:x']\n";
+    home.configure(&format!("{}{rules}{surface}", notes(&["one", "two"])));
+    for profile in ["discovery", "gateway"] {
+        let mut client = Client::over(home.command(&["serve", "--stdio", "--profile", profile]));
+        client.hello(&json!({}));
+        let names = client.names();
+        assert_eq!(names.len(), 6, "{names:?}");
+        assert_eq!(names[5], "two__list_notes");
+        let listed = client.call("two__list_notes", json!({}));
+        assert!(listed["result"]["content"].is_array(), "{listed}");
+        let rehearsal = json!({ "name": "two__list_notes", "arguments": {},
+            "_meta": { "toolcrib/options": { "dry_run": true } } });
+        let rehearsed = client.ask("tools/call", rehearsal);
+        assert!(text(&rehearsed).contains("checks"), "{rehearsed}");
+        let disabled = client.call("one__delete_note", json!({}));
+        assert_eq!(disabled["result"]["isError"], true, "{disabled}");
+        assert!(text(&disabled).contains("TOOL_DISABLED"), "{disabled}");
+        let absent = client.call("one__absent", json!({}));
+        assert_eq!(absent["error"]["code"], -32602, "{absent}");
+        // Whoever did not pin it does not get it by that name.
+        let other = client.call("one__list_notes", json!({}));
+        assert!(other["error"].is_object(), "{other}");
+        client.end();
+    }
+}
+
+#[test]
 fn full_mode_lists_the_tools_of_an_adapter() {
     let home = Home::new();
     home.write(

@@ -1,12 +1,13 @@
 //! A running process: start, log, status, end.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::unix::net::UnixStream;
 
 use rustix::process::Signal;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::home::{Home, names};
+use crate::stage::{reader, staged};
 
 const TWO: &str = "servers: {a: {command: a}, b: {command: b}}\n";
 
@@ -201,6 +202,78 @@ fn the_log_is_one_json_object_a_line_when_asked_for() {
         lines.iter().any(|l| l.contains("\"servers\":0")),
         "{lines:#?}"
     );
+}
+
+#[test]
+fn the_log_is_as_the_configuration_says_unless_something_else_does() {
+    let home = Home::new();
+    home.configure("log: {level: debug, format: json}\n");
+    let logged = |arguments: &[&str], filter: Option<&str>| {
+        let mut all = vec!["serve", "--stdio"];
+        all.extend(arguments);
+        let mut command = home.command(&all);
+        if let Some(filter) = filter {
+            command.env("TOOLCRIB_LOG", filter);
+        }
+        let output = command.output().unwrap();
+        assert!(output.status.success());
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let log = logged(&[], None);
+    assert!(log.contains(r#""level":"DEBUG""#), "{log}");
+    for line in log.lines() {
+        assert!(serde_json::from_str::<Value>(line).is_ok(), "{line}");
+    }
+    let log = logged(&["--log-format", "text"], Some("info"));
+    assert!(log.contains(" INFO ") && !log.contains("DEBUG"), "{log}");
+    home.configure("log: {level: error}\n");
+    assert_eq!(logged(&[], None), "");
+    assert!(logged(&["-v"], None).contains("DEBUG"));
+}
+
+#[test]
+fn what_is_under_way_is_answered_before_a_signal_ends_the_process() {
+    for signal in [Signal::TERM, Signal::INT] {
+        let home = staged(&json!([reader("sleep", &json!({}))]), "", "");
+        let mut server = home.serve(&["--stdio"]);
+        let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+        let mut call = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": {
+            "name": "execute_tool",
+            "arguments": { "server": "stage", "tool": "sleep", "arguments": {} } } });
+        write!(server.stdin(), "{hello}\n{call}\n").unwrap();
+        // The same in the other era, once it is known that the server can be reached.
+        server.hears("called");
+        for (id, stateless) in [(3, false), (4, true)] {
+            call["id"] = json!(id);
+            if stateless {
+                call["params"]["_meta"] = json!({
+                    "io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                    "io.modelcontextprotocol/clientCapabilities": {} });
+            }
+            writeln!(server.stdin(), "{call}").unwrap();
+        }
+        // Read in their order, so that both are under way when this one is refused.
+        writeln!(
+            server.stdin(),
+            r#"{{"jsonrpc":"2.0","id":5,"method":"logging/none"}}"#
+        )
+        .unwrap();
+        let mut output = BufReader::new(server.take_stdout());
+        let mut heard = String::new();
+        while !heard.contains(r#""id":5"#) {
+            assert_ne!(output.read_line(&mut heard).unwrap(), 0, "{heard}");
+        }
+        server.signal(signal);
+        output.read_to_string(&mut heard).unwrap();
+        assert!(server.ends().success());
+        for id in 2..=4 {
+            let start = format!(r#"{{"jsonrpc":"2.0","id":{id},"#);
+            let answer = heard.lines().find(|line| line.starts_with(&start));
+            let answer = answer.unwrap_or_else(|| panic!("{id}: {heard}"));
+            assert!(answer.contains("slept"), "{answer}");
+        }
+    }
 }
 
 #[test]

@@ -1,7 +1,9 @@
 //! `toolcrib config validate`: everything that is wrong or doubtful, in one run.
 
 use serde_json::json;
-use toolcrib_config::{Diagnostic, validate};
+use toolcrib_config::file::locate;
+use toolcrib_config::load::Config;
+use toolcrib_config::{Diagnostic, Severity, validate};
 use toolcrib_core::Tool;
 use toolcrib_core::limits::SUSPECTS_MAX;
 use toolcrib_core::policy::suspicion::{self, Neighbours};
@@ -9,11 +11,19 @@ use toolcrib_core::policy::suspicion::{self, Neighbours};
 use crate::cli::Context;
 use crate::failure::Failure;
 use crate::finding::Finding;
+use crate::telemetry::Found;
 use crate::ui::Line;
 
 /// Runs the command.
 pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
-    let (config, mut diagnostics) = context.loader().inspect()?;
+    let loader = context.loader();
+    let (config, mut diagnostics) = loader.inspect()?;
+    if diagnostics.iter().all(|d| d.severity != Severity::Error) {
+        let unserved = loader.serves(&config).err();
+        let unserved = unserved.map(|refusal| Diagnostic::error(refusal.message));
+        diagnostics.extend(unserved.map(|error| of_file(&config, error)));
+        diagnostics.extend(untraced(&config, context));
+    }
     let tools = context.known_tools(&config);
     let tools: Vec<_> = tools.iter().map(|k| (&*k.server, &*k.tool)).collect();
     diagnostics.extend(validate::findings(&config, &tools));
@@ -60,6 +70,35 @@ pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
     };
     context.ui.line(Line::new().mark(true).text(" ").text(what));
     Ok(())
+}
+
+/// Why traces would not be sent as the configuration and the environment say.
+fn untraced(config: &Config, context: &Context) -> Vec<Diagnostic> {
+    let var = |name: &str| context.surroundings.var(name);
+    let found = Found::of(&config.settings.telemetry, &var, "");
+    let told = found.complaints.into_iter().map(|complaint| {
+        let key = ["otlpEndpoint", "headers"]
+            .into_iter()
+            .find(|key| complaint.contains(&format!("telemetry.{key}")));
+        let place = config.files.first().zip(key).and_then(|(file, key)| {
+            let span = locate(&file.root, &["telemetry", key])?;
+            Some((&file.source, span))
+        });
+        let diagnostic = Diagnostic::warning(complaint);
+        match place {
+            Some((source, span)) => diagnostic.at(source, span).hide_text(),
+            None => of_file(config, diagnostic),
+        }
+    });
+    told.collect()
+}
+
+/// Something about the whole of a configuration.
+fn of_file(config: &Config, diagnostic: Diagnostic) -> Diagnostic {
+    match config.files.first() {
+        Some(file) => diagnostic.about(&file.source),
+        None => diagnostic,
+    }
 }
 
 /// What looks like deceit in what servers say about their tools.

@@ -35,7 +35,7 @@ impl<'a> Mark<'a> {
 }
 
 impl Engine {
-    /// The next part of a result that was kept for this principal.
+    /// The next part of a result that was kept for this principal; with a filter, what that makes of the whole.
     pub(super) async fn read_page(&self, attempt: &Attempt, page: &str) -> Result<Reply> {
         let gone = || {
             Error::new(
@@ -58,13 +58,18 @@ impl Engine {
             .ok_or_else(gone)?;
         let result = RawValue::from_string(kept.content).map_err(|_| gone())?;
         let snapshot = self.snapshot();
-        let id = ToolId::parse(&kept.tool_id);
-        let entry = id.as_ref().and_then(|id| snapshot.entry(id)).cloned();
+        let id = ToolId::parse(&kept.tool_id).ok_or_else(gone)?;
+        let entry = snapshot.entry(&id).cloned();
         let hidden = |entry: &Arc<Entry>| {
             policy::visible(&attempt.caller, &entry.subject()) == Visibility::Hidden
         };
         if entry.as_ref().is_some_and(hidden) {
             return Err(gone());
+        }
+        if let Some(filter) = &attempt.options.select {
+            select::check(filter).await?;
+            let answered = self.answered(attempt, &id, &result, false).await;
+            return Ok(attempt.reply(entry, Outcome::Answered(answered)));
         }
         let shaped = shape(&result, self.wanted(mark.from)).ok_or_else(gone)?;
         let rest = shaped.next.map(|next| Rest {
@@ -85,7 +90,7 @@ impl Engine {
     pub(super) async fn answered(
         &self,
         attempt: &Attempt,
-        entry: &Arc<Entry>,
+        tool: &ToolId,
         result: &RawValue,
         replayed: bool,
     ) -> Answered {
@@ -111,7 +116,7 @@ impl Engine {
         if let Some(next) = next {
             let handle = hex(&self.clock.random::<16>());
             let principal = attempt.caller.principal.to_string();
-            let (tool_id, now_ms) = (entry.tool.id.to_string(), self.clock.now_ms());
+            let (tool_id, now_ms) = (tool.to_string(), self.clock.now_ms());
             let minutes = self.snapshot.load().config.settings.results.keep_minutes;
             let kept_ms = i64::from(minutes) * 60_000;
             let content = result.get();

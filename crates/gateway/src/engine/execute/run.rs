@@ -240,7 +240,7 @@ impl Engine {
         let (server, tool) = (entry.tool.id.server(), entry.tool.id.tool());
         let outcome = match said {
             Some(Said::Result(result)) => {
-                let answered = self.answered(attempt, entry, &result, true).await;
+                let answered = self.answered(attempt, &entry.tool.id, &result, true).await;
                 Ok(attempt.reply(Some(Arc::clone(entry)), Outcome::Answered(answered)))
             }
             Some(Said::Fault(fault)) => Err(refused(&fault).of_tool(server, tool)),
@@ -351,7 +351,7 @@ impl Engine {
         }
         match end.into_result() {
             Ok(result) => {
-                let answered = self.answered(attempt, entry, &result, false).await;
+                let answered = self.answered(attempt, &entry.tool.id, &result, false).await;
                 Ok(attempt.reply(Some(Arc::clone(entry)), Outcome::Answered(answered)))
             }
             Err(error) => Err(error.of_tool(entry.tool.id.server(), entry.tool.id.tool())),

@@ -61,6 +61,23 @@ impl Engine {
     }
 }
 
+/// How an execution ended, in a word.
+pub(super) fn word(outcome: &Result<Reply>) -> &'static str {
+    match outcome {
+        Ok(reply) => match &reply.outcome {
+            Outcome::Answered(answered) if answered.is_error => "failed",
+            Outcome::Answered(answered) if answered.replayed => "replayed",
+            Outcome::Answered(_) => "answered",
+            Outcome::Rehearsed(_) => "rehearsed",
+        },
+        Err(error) => match error.code {
+            Code::ToolExecutionError | Code::ToolExecutionTimeout => "failed",
+            Code::Cancelled => "cancelled",
+            _ => "refused",
+        },
+    }
+}
+
 impl Traced {
     /// Ends it: what was decided, and what came of it.
     pub(super) fn end(mut self, outcome: &Result<Reply>) {
@@ -68,30 +85,18 @@ impl Traced {
         if !span.is_recorded() {
             return;
         }
+        span.set("toolcrib.outcome", word(outcome));
         let known = match outcome {
             Ok(reply) => {
-                let word = match &reply.outcome {
-                    Outcome::Answered(answered) if answered.is_error => {
-                        span.fail("tool_error");
-                        "failed"
-                    }
-                    Outcome::Answered(answered) if answered.replayed => "replayed",
-                    Outcome::Answered(_) => "answered",
-                    Outcome::Rehearsed(_) => "rehearsed",
-                };
-                span.set("toolcrib.outcome", word);
+                if matches!(&reply.outcome, Outcome::Answered(answered) if answered.is_error) {
+                    span.fail("tool_error");
+                }
                 reply
                     .entry
                     .as_ref()
                     .map(|entry| entry.tool.id.tool().to_owned())
             }
             Err(error) => {
-                let word = match error.code {
-                    Code::ToolExecutionError | Code::ToolExecutionTimeout => "failed",
-                    Code::Cancelled => "cancelled",
-                    _ => "refused",
-                };
-                span.set("toolcrib.outcome", word);
                 span.fail(error.code.as_str());
                 // A name that leads nowhere may be anything.
                 let unknown = matches!(error.code, Code::ToolNotFound | Code::ServerNotFound);

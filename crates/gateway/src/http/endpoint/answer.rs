@@ -6,6 +6,7 @@ use axum::http::{HeaderMap, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use tokio::task::JoinHandle;
 use tokio_util::sync::{CancellationToken, DropGuard};
+use tokio_util::task::TaskTracker;
 use toolcrib_core::rpc::{self, Fault, Id};
 
 use super::super::event::{self, Reader};
@@ -78,13 +79,15 @@ pub(super) struct Answering {
     pub(super) guard: Option<DropGuard>,
     /// The session, where there is one.
     pub(super) seat: Option<Arc<Seat>>,
-    /// Ends the response.
-    pub(super) until: CancellationToken,
 }
 
 impl Answering {
-    /// Waits for the answer, or for what comes before it.
-    pub(super) async fn respond(self, mut running: JoinHandle<(Outcome, bool)>) -> Response {
+    /// Waits for the answer, or for what comes before it; the rest is then written as part of `work`.
+    pub(super) async fn respond(
+        self,
+        mut running: JoinHandle<(Outcome, bool)>,
+        work: &TaskTracker,
+    ) -> Response {
         if self.form != Form::Stream {
             tokio::select! {
                 biased;
@@ -101,7 +104,7 @@ impl Answering {
             }
         }
         let (stream, id, seat) = (Arc::clone(&self.stream), self.id.clone(), self.seat.clone());
-        tokio::spawn(async move {
+        work.spawn(async move {
             let (outcome, _) = running.await.unwrap_or_else(|_| (Err(broken()), false));
             stream.push(frame(&id, outcome));
             stream.close();
@@ -145,7 +148,8 @@ impl Answering {
             from: 0,
             name,
             primes: revision >= Some(Revision::V2025_11_25),
-            until: self.until,
+            // It ends with the answer, which comes also when the request is cancelled.
+            until: CancellationToken::new(),
             guard: self.guard,
             heard: None,
         })

@@ -2,6 +2,7 @@ use std::io::Write;
 
 use jsonwebtoken::{EncodingKey, Header, encode};
 use serde_json::json;
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
 use super::*;
 
@@ -115,6 +116,74 @@ async fn without_the_issuers_keys_nobody_is_refused_for_good() {
         .check(&signed(&claims(), Some("one")), 1_500_000)
         .await;
     assert_eq!(refused, Err(Refused::Unavailable));
+}
+
+#[tokio::test]
+async fn keys_that_could_not_be_read_are_asked_for_again_after_a_while() {
+    let dir = tempfile::tempdir().unwrap();
+    let tokens = tokens(dir.path());
+    let (file, away) = (dir.path().join("keys.json"), dir.path().join("away.json"));
+    std::fs::rename(&file, &away).unwrap();
+    let token = signed(&claims(), Some("one"));
+    let check = || tokens.check(&token, 1_500_000);
+    assert_eq!(check().await, Err(Refused::Unavailable));
+    std::fs::rename(&away, &file).unwrap();
+    assert_eq!(check().await, Err(Refused::Unavailable), "not at once");
+    passes(JWKS_RETRY_MS).await;
+    assert!(check().await.is_ok());
+    std::fs::remove_file(&file).unwrap();
+    passes(JWKS_TTL_MS).await;
+    assert!(check().await.is_ok(), "old keys are better than none");
+}
+
+async fn passes(ms: u64) {
+    tokio::time::pause();
+    tokio::time::advance(Duration::from_millis(ms)).await;
+    tokio::time::resume();
+}
+
+#[tokio::test]
+async fn tokens_of_keys_that_nobody_has_hold_up_nobody_else() {
+    let issuer = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let settings = Jwt {
+        issuer: "https://issuer.example".into(),
+        audience: "https://crib.example/mcp".into(),
+        jwks: format!("http://{}/keys", issuer.local_addr().unwrap()),
+        scope_claim: "scope".into(),
+    };
+    let tokens = Arc::new(Tokens::new(&settings, std::path::Path::new("/")).unwrap());
+    let (asked, mut heard) = tokio::sync::mpsc::channel(1);
+    // It answers once, and is silent from then on.
+    tokio::spawn(async move {
+        let (mut first, _) = issuer.accept().await.unwrap();
+        first.read_buf(&mut Vec::with_capacity(4096)).await.unwrap();
+        let keys =
+            json!({ "keys": [{ "kty": "EC", "crv": "P-256", "x": X, "y": Y, "kid": "one" }] });
+        let keys = keys.to_string();
+        let answer = format!(
+            "HTTP/1.1 200 OK\r\nconnection: close\r\ncontent-length: {}\r\n\r\n{keys}",
+            keys.len()
+        );
+        first.write_all(answer.as_bytes()).await.unwrap();
+        drop(first);
+        let silent = issuer.accept().await.unwrap();
+        asked.send(()).await.unwrap();
+        std::future::pending::<()>().await;
+        drop(silent);
+    });
+    let good = signed(&claims(), Some("one"));
+    tokens.check(&good, 1_500_000).await.unwrap();
+    passes(JWKS_REFETCH_MS).await;
+    let stranger = signed(&claims(), Some("two"));
+    let waiting = Arc::clone(&tokens);
+    let waiting = tokio::spawn(async move { waiting.check(&stranger, 1_500_000).await });
+    heard.recv().await.unwrap();
+    tokens.check(&good, 1_500_000).await.unwrap();
+    assert!(!waiting.is_finished());
+    // Nor do they when the keys are due for another look.
+    passes(JWKS_TTL_MS).await;
+    tokens.check(&good, 1_500_000).await.unwrap();
+    waiting.abort();
 }
 
 #[test]

@@ -30,7 +30,11 @@ async fn connections_are_served_and_drained_at_the_end() {
     let bound = bind("localhost:0").await.unwrap();
     let address = bound.address();
     let ending = CancellationToken::new();
-    let running = tokio::spawn(bound.run(visitor.router.clone(), ending.clone()));
+    let running = tokio::spawn(bound.run(
+        visitor.router.clone(),
+        ending.clone(),
+        visitor.door.work().clone(),
+    ));
     let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize",
         "params": { "protocolVersion": "2025-11-25", "capabilities": {} } });
     let mut stream = TcpStream::connect(address).await.unwrap();

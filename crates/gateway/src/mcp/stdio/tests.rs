@@ -21,7 +21,7 @@ impl Peer {
         let (theirs_out, output) = tokio::io::duplex(1 << 20);
         let surface = StandIn::new();
         let ending = CancellationToken::new();
-        let service = service(Arc::clone(&surface), CancellationToken::new());
+        let service = service(Arc::clone(&surface), ending.clone());
         let serving = tokio::spawn(serve(
             service,
             Arc::new(caller),
@@ -499,6 +499,58 @@ async fn asked_to_end_it_ends_though_the_input_stays_open() {
     peer.ending.cancel();
     assert!(peer.output.next_line().await.unwrap().is_none());
     peer.serving.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn asked_to_end_it_lets_calls_finish_and_cancels_those_that_do_not() {
+    let mut peer = Peer::greeted("2025-11-25").await;
+    let call = |id: i64, params: Value| json!({ "jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params });
+    for (id, params) in [
+        (1, json!({ "name": "sleep" })),
+        (2, modern(json!({ "name": "sleep" }), json!({}))),
+        (3, json!({ "name": "wait" })),
+        (4, json!({ "name": "hang" })),
+    ] {
+        peer.says(&call(id, params)).await;
+    }
+    // Answered behind the others, so that these are under way.
+    peer.asks(5, "ping", json!({})).await;
+    peer.ending.cancel();
+    let mut answered = Vec::new();
+    while let Some(line) = peer.output.next_line().await.unwrap() {
+        let answer: Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(answer["result"]["content"][0]["text"], "slept", "{answer}");
+        answered.push(answer["id"].as_i64().unwrap());
+    }
+    answered.sort_unstable();
+    assert_eq!(answered, [1, 2]);
+    peer.serving.await.unwrap().unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_has_gone_does_not_keep_it_by_reading_nothing() {
+    let (mut input, theirs_in) = tokio::io::duplex(1 << 20);
+    let (theirs_out, mut output) = tokio::io::duplex(64);
+    let ending = CancellationToken::new();
+    let service = service(StandIn::new(), ending.clone());
+    let serving = serve(service, Arc::new(caller), theirs_in, theirs_out, ending);
+    let serving = tokio::spawn(serving);
+    for id in 0..10 {
+        let ping = json!({ "jsonrpc": "2.0", "id": id, "method": "ping" });
+        let line = format!("{ping}\n");
+        input.write_all(line.as_bytes()).await.unwrap();
+    }
+    drop(input);
+    // As long as it reads, however slowly, it is waited for.
+    let mut read = [0; 16];
+    for _ in 0..4 {
+        tokio::time::sleep(Duration::from_millis(STDIO_STALL_MS - 1_000)).await;
+        let count = tokio::io::AsyncReadExt::read(&mut output, &mut read).await;
+        assert_eq!(count.unwrap(), read.len());
+        assert!(!serving.is_finished());
+    }
+    let outcome = serving.await.unwrap();
+    assert_eq!(outcome.unwrap_err().kind(), io::ErrorKind::TimedOut);
 }
 
 #[tokio::test]
