@@ -250,13 +250,17 @@ impl Context {
         )
     }
 
-    /// Starts the log: as `usual` says where nothing else does.
-    fn start_log(&mut self, usual: &Log) {
+    /// Starts the log of a process that serves as `usual` says where nothing else does, and that of a command.
+    fn start_log(&mut self, usual: Option<&Log>) {
+        let wished = self.surroundings.var("TOOLCRIB_LOG");
+        let command = usual.is_none();
+        let usual = usual.cloned().unwrap_or_default();
         let complaint = telemetry::start(&telemetry::Settings {
             format: self.options.log_format.unwrap_or(usual.format.into()),
-            filter: self.surroundings.var("TOOLCRIB_LOG"),
+            filter: wished.or_else(|| command.then(|| COMMAND_LOG.to_owned())),
             verbose: self.options.verbose,
-            usual: usual.level,
+            usual: if command { LogLevel::Warn } else { usual.level },
+            brief: command,
             color: self.ui.colors_errors(),
         });
         if let Some(complaint) = complaint {
@@ -306,13 +310,13 @@ fn within(options: Options, work: impl FnOnce(&mut Context) -> Result<(), Failur
     conclude(&mut context.ui, outcome)
 }
 
+/// What commands log: what a connection went through is told by the command that needed it.
+const COMMAND_LOG: &str = "warn,toolcrib_upstream=error";
+
 fn dispatch(command: Direct, context: &mut Context) -> Result<(), Failure> {
     // A process that serves logs as its configuration says, once that is read.
     if !matches!(command, Direct::Serve(_)) {
-        context.start_log(&Log {
-            level: LogLevel::Warn,
-            ..Log::default()
-        });
+        context.start_log(None);
     }
     carry_out(command, context)
 }

@@ -53,6 +53,9 @@ pub struct Settings {
     pub verbose: u8,
     /// The least important event that is logged where neither says anything.
     pub usual: LogLevel,
+    /// Whether to leave out when and in which module something was: of a command that ends at once, that is of no
+    /// use to a person.
+    pub brief: bool,
     /// Whether text is coloured.
     pub color: bool,
 }
@@ -65,7 +68,13 @@ pub fn start(settings: &Settings) -> Option<String> {
         .with_writer(Sieve {
             format: settings.format,
         });
+    let brief = settings.brief && settings.verbose == 0;
     let started = match settings.format {
+        Format::Text if brief => builder
+            .with_ansi(settings.color)
+            .without_time()
+            .with_target(false)
+            .try_init(),
         Format::Text => builder.with_ansi(settings.color).try_init(),
         Format::Json => builder.json().flatten_event(true).try_init(),
     };

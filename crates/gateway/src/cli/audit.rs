@@ -346,6 +346,10 @@ fn unwritten(error: &std::io::Error) -> Failure {
     )
 }
 
+fn counted(count: u64, one: &str, many: &str) -> String {
+    format!("{count} {}", if count == 1 { one } else { many })
+}
+
 async fn verify(context: &mut Context, store: &Store) -> Result<(), Failure> {
     let verdict = store.audit_verify().await?;
     if context.ui.is_json() {
@@ -364,10 +368,14 @@ async fn verify(context: &mut Context, store: &Store) -> Result<(), Failure> {
         } else {
             "not intact"
         };
-        context.ui.line(Line::new().mark(verdict.is_intact()).text(format_args!(
-            " The audit log is {state}: {} records of {} processes checked, {} removed by retention",
-            verdict.records, verdict.writers, verdict.removed
-        )));
+        context
+            .ui
+            .line(Line::new().mark(verdict.is_intact()).text(format_args!(
+                " The audit log is {state}: {} of {} checked, {} removed by retention",
+                counted(verdict.records, "record", "records"),
+                counted(verdict.writers, "process", "processes"),
+                verdict.removed
+            )));
         for problem in &verdict.problems {
             context.ui.line(format!("  {problem}"));
         }
@@ -378,8 +386,8 @@ async fn verify(context: &mut Context, store: &Store) -> Result<(), Failure> {
     let mut failure = Failure::new(
         Code::AuditUnavailable,
         format!(
-            "the audit log was tampered with or damaged in {} places; keep the file and find out who could write to it",
-            verdict.problem_count
+            "the audit log was tampered with or damaged in {}; keep the file and find out who could write to it",
+            counted(verdict.problem_count, "place", "places")
         ),
     );
     failure.exit = exit::FAILED;

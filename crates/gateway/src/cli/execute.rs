@@ -125,7 +125,8 @@ impl Execute {
         };
         match reply {
             Ok(reply) => show(context, &reply, &self.server, &self.tool),
-            Err(error) => {
+            Err(mut error) => {
+                error.suggestion = error.suggestion.map(|advice| in_options(&advice));
                 let failure = refused(error);
                 Err(show_failure(context, failure, &self.server, &self.tool))
             }
@@ -195,6 +196,13 @@ fn said_about(context: &mut Context, answered: &Answered) {
             .ui
             .note(format!("The result was cut: {} left.", rest.left));
     }
+}
+
+/// Advice in the words of the command line.
+fn in_options(advice: &str) -> String {
+    advice
+        .replace("confirmed: true", "--confirmed")
+        .replace("idempotency_key", "--idempotency-key")
 }
 
 /// The failure as the documents print it; in JSON the failure itself says everything.

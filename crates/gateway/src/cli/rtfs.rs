@@ -125,6 +125,7 @@ impl Rtfs {
                 }));
             } else {
                 context.ui.line(match outcome {
+                    Ok(1) => line.text(format_args!(" {path}: 1 form")),
                     Ok(forms) => line.text(format_args!(" {path}: {forms} forms")),
                     Err(error) => line.text(format_args!(" {path}: {error}")),
                 });

@@ -98,7 +98,7 @@ impl Serve {
             .names(self.names.map(Names::from))
             .profile(self.profile.map(Profile::from));
         let start = process::load(&loader)?;
-        context.start_log(&start.config.settings.log);
+        context.start_log(Some(&start.config.settings.log));
         process::run(loader, start, options)
     }
 }

@@ -234,7 +234,9 @@ impl Engine {
             code,
             format!("The server {server} could not be asked for its tools: {why}."),
         )
-        .suggest("Try again in a moment; `toolcrib status` shows how things stand")
+        .suggest(format!(
+            "Try again in a moment; `toolcrib doctor {server}` says what is wrong"
+        ))
         .of_server(server)
     }
 

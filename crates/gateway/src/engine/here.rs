@@ -37,7 +37,10 @@ impl From<Error> for Failure {
     fn from(error: Error) -> Self {
         use toolcrib_core::Code;
         let message = match &error.suggestion {
-            Some(suggestion) => format!("{} {suggestion}", error.message),
+            Some(suggestion) if error.message.ends_with(['.', '?', '!']) => {
+                format!("{} {suggestion}", error.message)
+            }
+            Some(suggestion) => format!("{}. {suggestion}", error.message),
             None => error.message.clone(),
         };
         let failure = match error.code {

@@ -1,6 +1,6 @@
 //! Tables: aligned columns that fit the terminal, and plain text in a pipe.
 
-use comfy_table::{ContentArrangement, presets};
+use comfy_table::{ColumnConstraint, ContentArrangement, Width, presets};
 
 use super::line::{Line, Tone, clean};
 
@@ -31,20 +31,57 @@ impl Table {
         self.rows.is_empty()
     }
 
-    /// The lines, at most `columns` wide where a width is given.
+    /// The lines, at most `columns` wide where a width is given. No word is broken, so that what is shown
+    /// can be copied: a table that is too wide for that is written as one block for each row.
     pub(super) fn lines(&self, columns: Option<usize>) -> Vec<Line> {
+        let Some(columns) = columns else {
+            return self.side_by_side(&self.widths(widest_line));
+        };
+        match self.fitting(columns) {
+            Some(widths) => self.side_by_side(&widths),
+            None => self.in_blocks(columns),
+        }
+    }
+
+    /// For each column the greatest of what is measured in its headline and cells.
+    fn widths(&self, measure: fn(&str) -> usize) -> Vec<usize> {
+        let column = |at: usize| {
+            let cells = self.rows.iter().map(move |row| measure(&row[at]));
+            cells.fold(measure(&self.head[at]), usize::max)
+        };
+        (0..self.head.len()).map(column).collect()
+    }
+
+    /// Widths that fit and break no word. What is left goes to the columns that lack most.
+    fn fitting(&self, columns: usize) -> Option<Vec<usize>> {
+        let wanted = self.widths(widest_line);
+        let mut widths = self.widths(longest_word);
+        let gaps = GAP * self.head.len().saturating_sub(1);
+        let mut left = columns.checked_sub(widths.iter().sum::<usize>() + gaps)?;
+        while left > 0 {
+            let lacking = |at: &usize| wanted[*at] - widths[*at];
+            let most = (0..widths.len()).max_by_key(lacking)?;
+            if wanted[most] == widths[most] {
+                break;
+            }
+            widths[most] += 1;
+            left -= 1;
+        }
+        Some(widths)
+    }
+
+    fn side_by_side(&self, widths: &[usize]) -> Vec<Line> {
         let mut table = comfy_table::Table::new();
         table.load_style(presets::NOTHING);
         table.set_header(&self.head);
         table.add_rows(&self.rows);
-        match columns {
-            Some(columns) => table
-                .set_content_arrangement(ContentArrangement::Dynamic)
-                .set_width(u16::try_from(columns).unwrap_or(u16::MAX)),
-            None => table.set_content_arrangement(ContentArrangement::Disabled),
-        };
-        for column in table.column_iter_mut() {
-            column.set_padding((0, 2));
+        table.set_content_arrangement(ContentArrangement::Dynamic);
+        table.set_width(u16::MAX);
+        let gap = u16::try_from(GAP).unwrap_or(u16::MAX);
+        for (column, width) in table.column_iter_mut().zip(widths) {
+            column.set_padding((0, gap));
+            let width = u16::try_from(width + GAP).unwrap_or(u16::MAX);
+            column.set_constraint(ColumnConstraint::Absolute(Width::Fixed(width)));
         }
         table
             .lines()
@@ -55,6 +92,69 @@ impl Table {
             })
             .collect()
     }
+
+    fn in_blocks(&self, columns: usize) -> Vec<Line> {
+        let indent = self.head.iter().map(|head| widest_line(head)).max();
+        let indent = indent.unwrap_or_default() + GAP;
+        let mut lines = Vec::new();
+        for row in &self.rows {
+            if !lines.is_empty() {
+                lines.push(Line::new());
+            }
+            let told = self.head.iter().zip(row);
+            for (head, cell) in told.filter(|(_, cell)| !matches!(cell.trim(), "" | "-")) {
+                let mut head = head.as_str();
+                let mut indent = indent;
+                if indent + longest_word(cell) > columns {
+                    // What is too wide beside its headline stands below it.
+                    lines.push(Line::new().tone(Tone::Strong, head));
+                    (head, indent) = ("", GAP);
+                }
+                for text in wrapped(cell, columns.saturating_sub(indent)) {
+                    let start = format!("{head:<indent$}");
+                    lines.push(Line::new().tone(Tone::Strong, start).text(text));
+                    head = "";
+                }
+            }
+        }
+        lines
+    }
+}
+
+/// How many columns stand empty between two.
+const GAP: usize = 2;
+
+fn widest_line(text: &str) -> usize {
+    let widths = text.lines().map(|line| line.chars().count());
+    widths.max().unwrap_or_default()
+}
+
+/// An indent belongs to the word that it moves.
+fn longest_word(text: &str) -> usize {
+    let indent = text.chars().take_while(|c| *c == ' ').count();
+    let widths = text.split_whitespace().map(|word| word.chars().count());
+    let first = widths.clone().next().unwrap_or_default();
+    widths.fold(indent + first, usize::max)
+}
+
+/// Lines of whole words, at most so wide unless one word is wider.
+fn wrapped(text: &str, columns: usize) -> Vec<String> {
+    let mut lines: Vec<String> = Vec::new();
+    for line in text.lines() {
+        let mut open = String::new();
+        for word in line.split_whitespace() {
+            let width = open.chars().count() + 1 + word.chars().count();
+            if !open.is_empty() && width > columns {
+                lines.push(std::mem::take(&mut open));
+            }
+            if !open.is_empty() {
+                open.push(' ');
+            }
+            open.push_str(word);
+        }
+        lines.push(open);
+    }
+    lines
 }
 
 #[cfg(test)]
@@ -92,6 +192,23 @@ mod tests {
         assert!(
             lines.iter().all(|l| l.trim_end().chars().count() <= 30),
             "{lines:?}"
+        );
+    }
+
+    #[test]
+    fn where_a_word_would_be_broken_each_row_is_a_block() {
+        let mut table = Table::new(["ID", "WHAT"]);
+        table.row(["t-92e27e39fd3a".into(), "a tool that has changed".into()]);
+        table.row(["t-5dc328f0ca3d".into(), "-".into()]);
+        table.row(["t-35424c05a13b-and-more".into(), "  moved".into()]);
+        assert_eq!(table.widths(longest_word), [23, 7]);
+        let lines = table.lines(Some(20));
+        let shown = lines
+            .iter()
+            .map(|line| anstream::adapter::strip_str(&line.render()).to_string());
+        assert_eq!(
+            shown.collect::<String>(),
+            "ID    t-92e27e39fd3a\nWHAT  a tool that\n      has changed\n\nID    t-5dc328f0ca3d\n\nID\n  t-35424c05a13b-and-more\nWHAT  moved\n"
         );
     }
 }

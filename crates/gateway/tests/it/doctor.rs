@@ -167,3 +167,26 @@ fn stats_count_tokens_calls_hits_and_times() {
     assert_eq!(said.code, Some(1));
     assert!(said.err.contains("no point in time"), "{}", said.err);
 }
+
+#[test]
+fn of_a_days_work_more_than_eight_in_ten_lists_are_kept_ones() {
+    let home = Home::new();
+    let server = crate::stage::hostile().display().to_string();
+    let names = ["one", "two", "three", "four"];
+    let servers = names.map(|name| {
+        let starts = home.path(name).display().to_string();
+        format!("  {name}: {{command: '{server}', args: [--tools, '3', --starts, '{starts}']}}\n")
+    });
+    home.configure(&format!("servers:\n{}", servers.concat()));
+    // Each is a process of its own, as with clients that come and go.
+    for _ in 0..10 {
+        assert_eq!(home.run(&["list", "--tools"]).code, Some(0));
+        home.run(&["search", "tool"]);
+    }
+    for name in names {
+        let starts = std::fs::read_to_string(home.path(name)).unwrap();
+        assert_eq!(starts.lines().count(), 1, "{name} is asked once");
+    }
+    let json = home.run(&["stats", "--json"]).json();
+    assert!(json["cache"]["hit_rate"].as_f64().unwrap() > 0.8, "{json}");
+}

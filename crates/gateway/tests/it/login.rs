@@ -10,15 +10,15 @@ use toolcrib_testkit::remote::{Remote, Settings};
 
 use super::home::{Home, Said};
 
-struct World {
+pub(crate) struct World {
     runtime: Runtime,
     issuer: Issuer,
-    home: Home,
+    pub(crate) home: Home,
     _remote: Remote,
 }
 
 impl World {
-    fn new(settings: issuer::Settings) -> Self {
+    pub(crate) fn new(settings: issuer::Settings) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -61,7 +61,7 @@ impl World {
     }
 
     /// Does what a browser does: opens an address and goes where it is sent.
-    fn browse(&self, address: &str) -> u16 {
+    pub(crate) fn browse(&self, address: &str) -> u16 {
         self.runtime.block_on(async {
             let browser = reqwest::Client::new();
             browser.get(address).send().await.unwrap().status().as_u16()

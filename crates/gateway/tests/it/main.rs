@@ -41,6 +41,7 @@ mod serve;
 mod setup;
 mod stage;
 mod terminal;
+mod toolkit;
 mod traces;
 mod transcripts;
 mod trust;

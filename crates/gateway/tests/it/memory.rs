@@ -12,7 +12,7 @@ use crate::home::{Home, eventually};
 const DATABASE: &str = ".local/share/toolcrib/store/toolcrib.db";
 
 /// Works on the store as another process would.
-fn remember<T>(home: &Home, work: impl AsyncFnOnce(&Store) -> T) -> T {
+pub(crate) fn remember<T>(home: &Home, work: impl AsyncFnOnce(&Store) -> T) -> T {
     let runtime = tokio::runtime::Runtime::new().unwrap();
     runtime.block_on(async {
         let options = SqliteOptions::new(home.path(DATABASE));
@@ -27,7 +27,7 @@ fn now() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
-fn record(tool: &str, outcome: Outcome) -> Record {
+pub(crate) fn record(tool: &str, outcome: Outcome) -> Record {
     let refused = outcome == Outcome::Refused;
     Record {
         request_id: Uuid::now_v7().to_string(),
@@ -57,7 +57,7 @@ fn record(tool: &str, outcome: Outcome) -> Record {
     }
 }
 
-fn observe(home: &Home, description: &str) {
+pub(crate) fn observe(home: &Home, description: &str) {
     let definition = format!(r#"{{"name":"send","description":"{description}"}}"#);
     let observation = Observation {
         server: "mail".into(),

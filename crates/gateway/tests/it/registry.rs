@@ -5,14 +5,14 @@ use toolcrib_testkit::registry::Registry;
 use crate::home::{Home, Said};
 
 /// A home whose configuration names a stand-in registry, which runs as long as this.
-struct Market {
-    home: Home,
+pub(crate) struct Market {
+    pub(crate) home: Home,
     registry: Registry,
     _runtime: tokio::runtime::Runtime,
 }
 
 impl Market {
-    fn open() -> Self {
+    pub(crate) fn open() -> Self {
         let runtime = tokio::runtime::Runtime::new().unwrap();
         let registry = runtime.block_on(Registry::start());
         let home = Home::new();

@@ -54,7 +54,7 @@ fn files_are_checked_each_with_its_place() {
     let said = home.run(&["rtfs", "check", "good.rtfs", "--dialect", "ccos"]);
     assert_eq!(
         (said.code, said.out.as_str()),
-        (Some(0), "✓ good.rtfs: 1 forms\n")
+        (Some(0), "✓ good.rtfs: 1 form\n")
     );
     let said = home.run(&["rtfs", "check", "good.rtfs", "bad.rtfs", "gone.rtfs"]);
     assert_eq!(said.code, Some(3));

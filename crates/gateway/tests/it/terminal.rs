@@ -1,6 +1,6 @@
 //! The program on a terminal of its own.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 
@@ -77,26 +77,69 @@ impl Terminal {
     }
 }
 
+/// What a program finds on its standard input.
+#[derive(Clone, Copy)]
+pub(crate) enum Input<'a> {
+    /// Its end.
+    Nothing,
+    /// A text and its end.
+    Text(&'a str),
+    /// The terminal, on which nobody types.
+    Keyboard,
+}
+
 /// What a command shows on a screen of so many columns, what it says beside, and its exit code.
 pub(crate) fn seen(home: &Home, arguments: &[&str], columns: u16) -> (String, String, Option<i32>) {
+    watched(home, arguments, columns, Input::Nothing, |_| {})
+}
+
+/// The same with something on standard input, and somebody who hears every line that is said beside.
+pub(crate) fn watched(
+    home: &Home,
+    arguments: &[&str],
+    columns: u16,
+    input: Input<'_>,
+    mut hear: impl FnMut(&str) + Send,
+) -> (String, String, Option<i32>) {
     let (mut screen, program) = terminal(columns);
+    let stdin = match input {
+        Input::Nothing => Stdio::null(),
+        Input::Text(_) => Stdio::piped(),
+        Input::Keyboard => program(),
+    };
     let mut child = home
         .command(arguments)
         .env("TERM", "xterm")
+        .stdin(stdin)
         .stdout(program())
         .stderr(Stdio::piped())
         .spawn()
         .unwrap();
     drop(program);
-    let mut beside = child.stderr.take().unwrap();
-    let beside = std::thread::spawn(move || std::io::read_to_string(&mut beside).unwrap());
-    let mut bytes = Vec::new();
-    let mut buffer = [0; 4096];
-    // A terminal that no program has open any more answers with an error.
-    while let Ok(count @ 1..) = screen.read(&mut buffer) {
-        bytes.extend(&buffer[..count]);
+    if let Input::Text(text) = input {
+        let mut stdin = child.stdin.take().unwrap();
+        stdin.write_all(text.as_bytes()).unwrap();
     }
-    let code = child.wait().unwrap().code();
-    let shown = String::from_utf8(bytes).unwrap().replace("\r\n", "\n");
-    (shown, beside.join().unwrap(), code)
+    let beside = BufReader::new(child.stderr.take().unwrap());
+    std::thread::scope(|scope| {
+        let beside = scope.spawn(move || {
+            let mut said = String::new();
+            for line in beside.lines() {
+                let line = line.unwrap();
+                hear(&line);
+                said += &line;
+                said.push('\n');
+            }
+            said
+        });
+        let mut bytes = Vec::new();
+        let mut buffer = [0; 4096];
+        // A terminal that no program has open any more answers with an error.
+        while let Ok(count @ 1..) = screen.read(&mut buffer) {
+            bytes.extend(&buffer[..count]);
+        }
+        let code = child.wait().unwrap().code();
+        let shown = String::from_utf8(bytes).unwrap().replace("\r\n", "\n");
+        (shown, beside.join().unwrap(), code)
+    })
 }

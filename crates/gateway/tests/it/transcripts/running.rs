@@ -1,0 +1,144 @@
+//! Processes that run, servers that are asked, logins, and the registry.
+
+use std::fmt::Write as _;
+
+use rustix::process::Signal;
+use toolcrib_testkit::issuer;
+
+use super::furnished;
+use super::screen::{Screen, check, veiled};
+use crate::home::Home;
+use crate::login::World;
+use crate::registry::Market;
+use crate::terminal::Input;
+
+/// Nothing to connect to, and nobody who looks at files in the middle.
+const QUIET: &str = "servers: {off: {command: x, enabled: false}}\nwatch: false\n";
+
+/// Serves while something else is done, and notes the log when it has ended.
+fn serve(screen: &mut Screen, home: &Home, during: impl FnOnce(&mut Screen)) {
+    let mut server = home.serve(&["--color", "never"]);
+    during(screen);
+    server.signal(Signal::TERM);
+    let code = server.ends().code().unwrap();
+    assert_eq!(server.stdout(), "");
+    let mut text = format!(
+        "-- on standard error:\n{}",
+        veiled(home, &server.rest().join("\n"))
+    );
+    let _ = writeln!(text, "-- exit code {code}");
+    screen.remember(home, "toolcrib serve", text);
+}
+
+#[test]
+fn serving() {
+    check("serving", |screen| {
+        let home = Home::new();
+        home.configure(QUIET);
+        serve(screen, &home, |screen| {
+            screen.runs(&home, &[&["status"], &["config", "reload"]]);
+            home.configure("servers: 7\n");
+            screen.runs(
+                &home,
+                &[&["config", "reload"], &["config", "reload", "--pid", "1"]],
+            );
+            home.configure(QUIET);
+        });
+        screen.runs(
+            &home,
+            &[
+                &["serve", "--stdio"],
+                &["serve", "--listen", "nowhere"],
+                &["serve", "--names", "spaces"],
+            ],
+        );
+        let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = taken.local_addr().unwrap().to_string();
+        screen.runs(&home, &[&["serve", "--listen", &address]]);
+    });
+}
+
+#[test]
+fn examining() {
+    check("examining", |screen| {
+        let home = furnished();
+        screen.runs(&home, &[&["doctor", "stage"]]);
+        home.configure(
+            "servers:\n  gone: {command: /nowhere/at/all}\n  off: {command: x, enabled: false}\n",
+        );
+        screen.runs(
+            &home,
+            &[
+                &["doctor"],
+                &["list"],
+                &["tools", "gone"],
+                &["execute", "gone", "anything", "--args", "{}"],
+            ],
+        );
+    });
+}
+
+#[test]
+fn logging_in() {
+    check("login", |screen| {
+        let world = World::new(issuer::Settings::default());
+        let home = &world.home;
+        screen.runs(home, &[&["doctor", "files"]]);
+        let login = ["login", "files", "--no-browser"];
+        screen.run(home, &login, Input::Nothing, |line| {
+            if line.trim().starts_with("http") {
+                assert_eq!(world.browse(line.trim()), 200);
+            }
+        });
+        screen.runs(
+            home,
+            &[
+                &["logout", "files"],
+                &["logout", "files"],
+                &["logout", "nowhere"],
+                &["login", "nowhere"],
+                &["login", "local"],
+            ],
+        );
+        let world = World::new(issuer::Settings {
+            device: true,
+            ..issuer::Settings::default()
+        });
+        screen.runs(&world.home, &[&login]);
+        let world = World::new(issuer::Settings {
+            registration: issuer::Registration::None,
+            ..issuer::Settings::default()
+        });
+        screen.runs(&world.home, &[&login]);
+    });
+}
+
+#[test]
+fn shopping() {
+    check("registry", |screen| {
+        let market = Market::open();
+        screen.runs(
+            &market.home,
+            &[
+                &["registry", "search", "weather"],
+                &["registry", "search", "--limit", "3"],
+                &["registry", "search", "no-such-thing"],
+                &["registry", "search", "--tools", "issues"],
+                &["registry", "find", "weather.today"],
+                &["registry", "find", "no-such-thing"],
+                &["registry", "show", "io.github.ada/weather"],
+                &["registry", "show", "com.example/issues"],
+                &["registry", "show", "io.github.eve/weather"],
+                &["registry", "add", "io.github.ada/weather", "--dry-run"],
+                &["registry", "add", "io.github.ada/weather"],
+                &["registry", "add", "io.github.ada/weather"],
+                &["registry", "add", "io.github.ada/weather", "--pin", "9"],
+                &["registry", "add", "io.github.carol/desk"],
+                &["registry", "add", "com.example/open-notes"],
+            ],
+        );
+        let home = Home::new();
+        home.configure("registry:\n  url: http://127.0.0.1:1\n");
+        screen.runs(&home, &[&["registry", "search", "x"]]);
+    });
+}

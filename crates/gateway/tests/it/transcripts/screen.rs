@@ -1,0 +1,202 @@
+//! A screen that remembers what was seen on it, and the file it is compared with.
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+use std::sync::LazyLock;
+
+use regex::Regex;
+
+use crate::home::Home;
+use crate::terminal::{Input, watched};
+
+/// How wide the screens are.
+pub(super) const WIDTHS: [u16; 2] = [60, 120];
+
+/// Where the texts stand.
+pub(super) fn place() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/transcripts")
+}
+
+/// One command and what came of it.
+#[derive(PartialEq)]
+pub(super) struct Scene {
+    line: String,
+    text: String,
+}
+
+/// A screen of one width.
+pub(super) struct Screen {
+    columns: u16,
+    scenes: Vec<Scene>,
+}
+
+impl Screen {
+    /// Runs commands one after the other.
+    pub(super) fn runs(&mut self, home: &Home, commands: &[&[&str]]) {
+        for arguments in commands {
+            self.run(home, arguments, Input::Nothing, |_| {});
+        }
+    }
+
+    /// Runs a command that a person starts, who then types nothing.
+    pub(super) fn at_the_keyboard(&mut self, home: &Home, arguments: &[&str]) {
+        self.run(home, arguments, Input::Keyboard, |_| {});
+    }
+
+    /// Runs a command with something on its standard input, and with somebody who hears what it says beside.
+    pub(super) fn run(
+        &mut self,
+        home: &Home,
+        arguments: &[&str],
+        input: Input<'_>,
+        hear: impl FnMut(&str) + Send,
+    ) {
+        // The program alone must be without any option, or it is not alone.
+        let plain: &[&str] = if arguments.is_empty() {
+            &[]
+        } else {
+            &["--color", "never"]
+        };
+        let all = [plain, arguments].concat();
+        let (out, err, code) = watched(home, &all, self.columns, input, hear);
+        let given = match input {
+            Input::Text(text) => format!("    < {text}"),
+            Input::Nothing | Input::Keyboard => String::new(),
+        };
+        let mut text = veiled(home, &out);
+        if !err.is_empty() {
+            let err = veiled(home, err.trim_end());
+            let _ = writeln!(text, "-- on standard error:\n{}", err.trim_end());
+        }
+        let _ = writeln!(text, "-- exit code {}", code.unwrap());
+        let line = ["toolcrib"].iter().chain(arguments).copied();
+        let line = line.collect::<Vec<_>>().join(" ");
+        self.remember(home, &format!("{line}{given}"), text);
+    }
+
+    /// Notes a command that was run in another way.
+    pub(super) fn remember(&mut self, home: &Home, line: &str, text: String) {
+        self.scenes.push(Scene {
+            line: veiled(home, line).trim_end().to_owned(),
+            text,
+        });
+    }
+}
+
+/// Plays on a screen of each width and compares what was seen.
+pub(super) fn check(name: &str, play: impl Fn(&mut Screen)) {
+    let [narrow, wide] = WIDTHS.map(|columns| {
+        let mut screen = Screen {
+            columns,
+            scenes: Vec::new(),
+        };
+        play(&mut screen);
+        screen.scenes
+    });
+    let mut told = String::new();
+    for (narrow, wide) in narrow.iter().zip(&wide) {
+        let [first, second] = WIDTHS;
+        let mut tell = |scene: &Scene, columns: &str| {
+            let _ = writeln!(
+                told,
+                "$ {}    # {columns} columns\n{}",
+                scene.line, scene.text
+            );
+        };
+        if narrow == wide {
+            tell(narrow, &format!("{first} and {second}"));
+        } else {
+            tell(narrow, &first.to_string());
+            tell(wide, &second.to_string());
+        }
+    }
+    let path = place().join(format!("{name}.txt"));
+    if std::env::var_os("TRANSCRIPTS").is_some_and(|wish| wish == "write") {
+        std::fs::create_dir_all(place()).unwrap();
+        std::fs::write(&path, &told).unwrap();
+        return;
+    }
+    let expected = std::fs::read_to_string(&path).unwrap_or_default();
+    for (number, (is, was)) in told.lines().zip(expected.lines()).enumerate() {
+        assert_eq!(
+            is,
+            was,
+            "{name}.txt:{}; TRANSCRIPTS=write accepts it",
+            number + 1
+        );
+    }
+    assert_eq!(told.lines().count(), expected.lines().count(), "{name}.txt");
+}
+
+/// What differs from run to run wherever it stands, and what is shown for it.
+static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    [
+        (
+            r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
+            "[ID]",
+        ),
+        (r"\btck_[0-9a-f]{64}\b", "tck_[SECRET]"),
+        (r"\bkey-[0-9a-f]{16}\b", "key-[0123456789]"),
+        (r"\b([ts])-[0-9a-f]{12}\b", "$1-[0123456789]"),
+        (r"\btoolcrib-demo-\w{6}\b", "toolcrib-demo-[DEMO]"),
+        (r"\b[0-9a-f]{64}\b", "[HASH]"),
+        (
+            r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?",
+            "[DATE AND TIME OF DAY]",
+        ),
+        (r"127\.0\.0\.1:\d{2,5}", "127.0.0.1:[PORT]"),
+        (r"localhost:\d{2,5}", "localhost:[PORT]"),
+        (r"(/authorize)\?\S+", "$1?[WHAT IS ASKED FOR]"),
+        (r"\b\d+(\.\d+)? (ms|µs)\b", "[SPAN]"),
+        (r"\[SPAN\], \d+ tokens\]", "[SPAN], [COUNT] tokens]"),
+        (r"session cost \d+ tokens", "session cost [COUNT] tokens"),
+        (r"\(\d+ characters\)", "([COUNT] characters)"),
+        (r"\x1b\[[0-9;]*m", ""),
+        // The demo's records are as wide as its calls took long.
+        (
+            r"(?s)(\$ toolcrib audit tail\n).*?(\$ toolcrib audit verify)",
+            "$1[RECORDS]\n$2",
+        ),
+        (r"(?m)^PID +STARTED", "PID  STARTED"),
+        (r"(?m)^PID( +)\d+$", "PID$1[PID]"),
+        (r"(?m)^\d+ +\[DATE", "[PID]  [DATE"),
+        (r"(✓|✗) \d+: ", "$1 [PID]: "),
+        (r"/\d+\.sock", "/[PID].sock"),
+        (r"\bpid=\d+", "pid=[PID]"),
+        (r"\btook_ms=\d+", "took_ms=[SPAN]"),
+        (r"\.tmp\w{6}\b", ".tmp[RANDOM]"),
+    ]
+    .map(|(pattern, shown)| (Regex::new(pattern).unwrap(), shown))
+    .into()
+});
+
+/// Without what differs from run to run: places, times, versions.
+pub(super) fn veiled(home: &Home, text: &str) -> String {
+    let mut text = text
+        .replace(home.path("work").to_str().unwrap(), "[WORK]")
+        .replace(
+            home.path("").to_str().unwrap().trim_end_matches('/'),
+            "[HOME]",
+        )
+        .replace(env!("CARGO_BIN_EXE_toolcrib"), "[PROGRAM]")
+        .replace(crate::stage::hostile().to_str().unwrap(), "[SERVER]");
+    for (pattern, shown) in &*PASSING {
+        text = pattern.replace_all(&text, *shown).into_owned();
+    }
+    text.lines().fold(String::new(), |mut out, line| {
+        let line = if line.contains("system time: ") {
+            "  ✓ system time: [NOW]"
+        } else if line.starts_with("Since ") {
+            "Since [WHEN]"
+        } else if line.contains("database: ") {
+            "  ✓ database: [STORE]"
+        } else if let Some(at) = line.find(".toolcrib-backup-") {
+            return format!("{out}{}.toolcrib-backup-[TIME]\n", &line[..at]);
+        } else {
+            line.trim_end()
+        };
+        out += line;
+        out.push('\n');
+        out
+    })
+}
