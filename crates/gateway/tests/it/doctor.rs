@@ -188,5 +188,5 @@ fn of_a_days_work_more_than_eight_in_ten_lists_are_kept_ones() {
         assert_eq!(starts.lines().count(), 1, "{name} is asked once");
     }
     let json = home.run(&["stats", "--json"]).json();
-    assert!(json["cache"]["hit_rate"].as_f64().unwrap() > 0.8, "{json}");
+    assert!(json["cache"]["hitRate"].as_f64().unwrap() > 0.8, "{json}");
 }
