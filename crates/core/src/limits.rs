@@ -131,9 +131,6 @@ pub const CONTROL_PROCESSES_MAX: usize = 64;
 pub const RELOAD_DEBOUNCE_MS: u64 = 200;
 /// Longest wait for file changes to come to rest before a reload.
 pub const RELOAD_DEBOUNCE_TOTAL_MS_MAX: u64 = 1_000;
-/// How long after the start of a process its configuration is read once more, milliseconds: it may have
-/// changed before it was watched.
-pub const RELOAD_FIRST_RECHECK_MS: u64 = 500;
 /// How often files are looked at where the system does watch them: some changes, such as those that
 /// another machine makes on a shared file system, cause no event.
 pub const RELOAD_RECHECK_MS: u64 = 30_000;

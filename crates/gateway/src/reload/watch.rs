@@ -29,7 +29,6 @@ pub async fn run(
 ) {
     let woken = Arc::new(Notify::new());
     let mut lookout = Lookout::new(Arc::clone(&woken));
-    let mut first = true;
     loop {
         let list = files.borrow_and_update().clone();
         let looked = tokio::task::spawn_blocking(move || {
@@ -44,14 +43,6 @@ pub async fn run(
         if let Some(cause) = change
             && switched_on()
         {
-            // Reading everything once more would take from the first answers of a process.
-            let calm = Duration::from_millis(limits::RELOAD_FIRST_RECHECK_MS);
-            if std::mem::take(&mut first) && cause == Cause::Recheck {
-                let rest = ending.run_until_cancelled(tokio::time::sleep(calm));
-                if rest.await.is_none() {
-                    return;
-                }
-            }
             requests.ask(cause);
         }
         tokio::select! {
