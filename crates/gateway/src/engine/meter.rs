@@ -10,11 +10,14 @@ use prometheus_client::registry::{Registry, Unit};
 /// What stands for a server that nobody configured, so that callers cannot make up labels.
 const NONE: &str = "none";
 
+/// The names and values by which `N` things are told apart.
+type Labels<const N: usize> = [(&'static str, String); N];
+
 /// Counters of executions. Cheap to clone.
 #[derive(Clone)]
 pub struct Meter {
-    calls: Family<[(&'static str, String); 2], Counter>,
-    durations: Family<[(&'static str, String); 1], Histogram, fn() -> Histogram>,
+    calls: Family<Labels<2>, Counter>,
+    durations: Family<Labels<1>, Histogram, fn() -> Histogram>,
 }
 
 impl Default for Meter {

@@ -539,9 +539,9 @@ fn disabled_tools_are_listed_only_for_who_asks_for_them() {
         (json!("read_it"), json!(true)),
         (json!("drop_it"), json!(false)),
     );
-    assert_eq!(listed(json!({"server": "stage"})), [on.clone()]);
+    assert_eq!(listed(json!({"server": "stage"})), vec![on.clone()]);
     let asked = json!({"server": "stage", "includeDisabled": false});
-    assert_eq!(listed(asked), [on.clone()]);
+    assert_eq!(listed(asked), vec![on.clone()]);
     let asked = json!({"server": "stage", "includeDisabled": true});
     assert_eq!(listed(asked), [on, off]);
 }
