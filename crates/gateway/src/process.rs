@@ -218,39 +218,51 @@ async fn serve(
     tasks.spawn(queue.run(ending.clone()));
     tasks.spawn(follow(Arc::clone(&process), applied, ending.clone()));
     let socket = open_control(&options.control, &process, &tasks, &ending);
-    let surfaces = Surfaces::of(&process.engine)?;
-    if let Some(desk) = &surfaces.desk {
-        let keeper = Keeper {
-            desk: Arc::clone(desk),
-            surroundings: process.surroundings.clone(),
-            live: Arc::clone(&process.live),
-            applied: process.applied.clone(),
-        };
-        tasks.spawn(keeper.run(looks, ending.clone()));
-    }
-    let (stdio, listen) = (options.stdio, options.listen);
-    let closed = open_doors(&process, surfaces, stdio, listen, &tasks, &ending).await?;
+    let opening = async {
+        let surfaces = Surfaces::of(&process.engine)?;
+        if let Some(desk) = &surfaces.desk {
+            let keeper = Keeper {
+                desk: Arc::clone(desk),
+                surroundings: process.surroundings.clone(),
+                live: Arc::clone(&process.live),
+                applied: process.applied.clone(),
+            };
+            tasks.spawn(keeper.run(looks, ending.clone()));
+        }
+        let (stdio, listen) = (options.stdio, options.listen);
+        open_doors(&process, surfaces, stdio, listen, &tasks, &ending).await
+    };
+    let closed = match opening.await {
+        Ok(closed) => closed,
+        Err(failure) => {
+            ending.cancel();
+            wind_up(&engine, &tasks, &tracer).await;
+            return Err(failure);
+        }
+    };
     announce(&process, socket);
     let reason = until_asked(&mut signals, &requests, closed).await;
     tracing::info!(reason, "ending");
     ending.cancel();
-    tasks.close();
-    let grace = Duration::from_millis(limits::SHUTDOWN_GRACE_MS);
-    let orderly = async {
-        // The doors let calls under way end, cancel those that do not, and give them time to notice.
-        let doors = grace + Duration::from_millis(limits::SHUTDOWN_DRAIN_MS);
-        let _ = tokio::time::timeout(doors, tasks.wait()).await;
-        engine.close(grace).await;
-        engine.store().close().await;
-        let flush = Duration::from_millis(limits::TRACE_FLUSH_MS_MAX);
-        tracer.close(flush).await;
-    };
     tokio::select! {
-        () = orderly => {}
+        () = wind_up(&engine, &tasks, &tracer) => {}
         // Whoever asks twice does not want to wait.
         _ = until_asked(&mut signals, &requests, None) => {}
     }
     Ok(())
+}
+
+/// Closes everything in order, once nothing new begins.
+async fn wind_up(engine: &Engine, tasks: &TaskTracker, tracer: &Tracer) {
+    tasks.close();
+    let grace = Duration::from_millis(limits::SHUTDOWN_GRACE_MS);
+    // The doors let calls under way end, cancel those that do not, and give them time to notice.
+    let doors = grace + Duration::from_millis(limits::SHUTDOWN_DRAIN_MS);
+    let _ = tokio::time::timeout(doors, tasks.wait()).await;
+    engine.close(grace).await;
+    engine.store().close().await;
+    let flush = Duration::from_millis(limits::TRACE_FLUSH_MS_MAX);
+    tracer.close(flush).await;
 }
 
 /// What sends traces, where the configuration or a variable names a collector.

@@ -398,7 +398,10 @@ fn a_filter_selects_from_the_result_before_it_is_told() {
 
 #[test]
 fn a_filter_reads_the_whole_of_a_result_that_is_kept_without_another_call() {
-    let home = furnished("results: {maxTokens: 200}\n");
+    let often = "{perServer: {requests: 1000}, perPrincipal: {requests: 1000}}";
+    let home = furnished(&format!(
+        "results: {{maxTokens: 200}}\npolicy: {{rateLimits: {often}}}\n"
+    ));
     let mut talk = Talk::begin(&home, "2025-11-25");
     for n in 0..30 {
         let note = json!({"title": format!("note {n}"), "body": "x"});
