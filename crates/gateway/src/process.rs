@@ -3,7 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use tokio::sync::{oneshot, watch as channel};
 use tokio_util::sync::CancellationToken;
@@ -134,16 +134,23 @@ pub struct Loaded {
     pub config: Arc<Config>,
     /// The files that decided it.
     pub files: Vec<PathBuf>,
+    /// When reading them began.
+    pub read_at: SystemTime,
 }
 
 /// Reads the configuration that a process starts with.
 pub fn load(loader: &Loader) -> Result<Loaded, Failure> {
     // One processor reads the configuration; another is free for what the first search needs.
     std::thread::spawn(toolcrib_core::search::prepare);
+    let read_at = SystemTime::now();
     let Attempt { result, files } = loader.load();
     let config = result
         .map_err(|refusal| Failure::configuration(refusal.message).because(refusal.diagnostics))?;
-    Ok(Loaded { config, files })
+    Ok(Loaded {
+        config,
+        files,
+        read_at,
+    })
 }
 
 /// Runs until a signal, or the end of standard input, asks for the end.
@@ -175,7 +182,11 @@ fn no_start(error: &std::io::Error) -> Failure {
 
 async fn serve(
     loader: Arc<Loader>,
-    Loaded { config, files }: Loaded,
+    Loaded {
+        config,
+        files,
+        read_at,
+    }: Loaded,
     options: Options,
 ) -> Result<(), Failure> {
     let mut signals = Signals::take().map_err(|error| no_start(&error))?;
@@ -210,6 +221,7 @@ async fn serve(
     });
     tasks.spawn(watch::run(
         queue.files(),
+        read_at,
         requests.clone(),
         move || live.current().config.settings.watch.0,
         ending.clone(),

@@ -80,6 +80,7 @@ pub(super) fn start<L: Load>(loader: L, watched: bool) -> Running<L> {
     if watched {
         tokio::spawn(super::watch::run(
             queue.files(),
+            std::time::SystemTime::UNIX_EPOCH,
             requests.clone(),
             || true,
             ending.clone(),

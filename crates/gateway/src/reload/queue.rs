@@ -15,6 +15,8 @@ use super::{Attempt, Brief, Cause, Generation, Live, Load, Outcome, Refusal, Rep
 pub struct Requests {
     sender: mpsc::Sender<Request>,
     last: Arc<Mutex<Option<Arc<Report>>>>,
+    /// The generation that the process was started with.
+    started: u64,
 }
 
 #[derive(Debug)]
@@ -50,6 +52,17 @@ impl Requests {
             answer: None,
         };
         let _ = self.sender.try_send(request);
+    }
+
+    /// Notes that the files were looked at once more after the start and need not be read again.
+    pub fn note_untouched(&self) {
+        self.remember(&Arc::new(Report {
+            cause: Cause::Recheck,
+            generation: self.started,
+            took_ms: 0,
+            waiting_for_restart: Vec::new(),
+            outcome: Outcome::Unchanged,
+        }));
     }
 
     /// The last reload since the start, where there was one. A second look that found nothing does
@@ -98,6 +111,7 @@ pub fn queue<L: Load>(
     let requests = Requests {
         sender,
         last: Arc::default(),
+        started: live.current().number,
     };
     let queue = Queue {
         loader,

@@ -62,6 +62,40 @@ impl Stamp {
     }
 }
 
+/// Whether what the path leads to is certainly the same as it was at `then`: neither the file nor a directory on the
+/// way was touched since. No where that cannot be told.
+pub fn untouched_since(path: &Path, then: SystemTime) -> bool {
+    let Some(limit) = then.checked_sub(CLOCK_STEP) else {
+        return false;
+    };
+    let old = |metadata: &Metadata| touched(metadata).is_some_and(|at| at < limit);
+    let file_is_old = match std::fs::metadata(path) {
+        Ok(metadata) => old(&metadata),
+        // It may have been there; the directory that held it says so.
+        Err(error) => error.kind() == io::ErrorKind::NotFound,
+    };
+    let directories = directories(path);
+    let is_old = |path: &PathBuf| std::fs::metadata(path).is_ok_and(|metadata| old(&metadata));
+    file_is_old && !directories.is_empty() && directories.iter().all(is_old)
+}
+
+/// When anything about a file last changed, its name included.
+#[cfg(unix)]
+fn touched(metadata: &Metadata) -> Option<SystemTime> {
+    use std::os::unix::fs::MetadataExt;
+    let since = Duration::new(
+        u64::try_from(metadata.ctime()).ok()?,
+        u32::try_from(metadata.ctime_nsec()).ok()?,
+    );
+    let changed = SystemTime::UNIX_EPOCH.checked_add(since)?;
+    Some(changed.max(metadata.modified().ok()?))
+}
+
+#[cfg(not(unix))]
+fn touched(_: &Metadata) -> Option<SystemTime> {
+    None
+}
+
 #[cfg(unix)]
 fn identity(metadata: &Metadata) -> Identity {
     use std::os::unix::fs::MetadataExt;
@@ -171,6 +205,27 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let root = dir.path().canonicalize().unwrap();
         (dir, root)
+    }
+
+    #[test]
+    fn a_path_is_untouched_where_neither_file_nor_directory_changed() {
+        let (_dir, root) = root();
+        fs::create_dir(root.join("a")).unwrap();
+        fs::write(root.join("a/x"), "").unwrap();
+        let (past, future) = (SystemTime::UNIX_EPOCH, SystemTime::now() + CLOCK_STEP * 100);
+        for path in ["a/x", "a/missing", "a/b/missing"] {
+            assert!(untouched_since(&root.join(path), future), "{path}");
+            let written = SystemTime::now();
+            for then in [past, written] {
+                assert!(!untouched_since(&root.join(path), then), "{path}");
+            }
+        }
+        // The file stays as it is; its directory tells that another was there.
+        let (old, later) = (root.join("a/old"), SystemTime::now() + CLOCK_STEP * 2);
+        fs::write(&old, "").unwrap();
+        std::thread::sleep(CLOCK_STEP * 3);
+        fs::rename(&old, root.join("a/x")).unwrap();
+        assert!(!untouched_since(&root.join("a/x"), later));
     }
 
     #[test]

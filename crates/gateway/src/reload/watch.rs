@@ -8,7 +8,7 @@
 use std::collections::{BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 use notify::event::{AccessKind, AccessMode};
 use notify::{EventKind, RecommendedWatcher, RecursiveMode, Watcher};
@@ -16,21 +16,23 @@ use tokio::sync::{Notify, watch};
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::limits;
 
-use super::stamp::{DirectoryId, Stamp, directories};
+use super::stamp::{DirectoryId, Stamp, directories, untouched_since};
 use super::{Cause, Requests};
 
 /// Asks for a reload whenever one of the files changed, until the token is cancelled. While
-/// `switched_on` says no, changes are passed over.
+/// `switched_on` says no, changes are passed over. The files as they were at `read_at` are in place already.
 pub async fn run(
     mut files: watch::Receiver<Vec<PathBuf>>,
+    read_at: SystemTime,
     requests: Requests,
     switched_on: impl Fn() -> bool,
     ending: CancellationToken,
 ) {
     let woken = Arc::new(Notify::new());
-    let mut lookout = Lookout::new(Arc::clone(&woken));
+    let mut lookout = Lookout::new(Arc::clone(&woken), read_at);
     loop {
         let list = files.borrow_and_update().clone();
+        let first = lookout.read_at.is_some();
         let looked = tokio::task::spawn_blocking(move || {
             let change = lookout.look(&list);
             (lookout, change)
@@ -40,10 +42,10 @@ pub async fn run(
             return;
         };
         lookout = back;
-        if let Some(cause) = change
-            && switched_on()
-        {
-            requests.ask(cause);
+        match change {
+            Some(cause) if switched_on() => requests.ask(cause),
+            None if first => requests.note_untouched(),
+            _ => {}
         }
         tokio::select! {
             () = ending.cancelled() => return,
@@ -68,10 +70,12 @@ struct Lookout {
     watched: HashMap<PathBuf, DirectoryId>,
     seen: HashMap<PathBuf, Stamp>,
     blind: bool,
+    /// When the files that the first look finds were read.
+    read_at: Option<SystemTime>,
 }
 
 impl Lookout {
-    fn new(woken: Arc<Notify>) -> Self {
+    fn new(woken: Arc<Notify>, read_at: SystemTime) -> Self {
         let watcher = notify::recommended_watcher(move |event: notify::Result<notify::Event>| {
             if event.is_ok_and(|event| is_noise(event.kind)) {
                 return;
@@ -83,6 +87,7 @@ impl Lookout {
             watched: HashMap::new(),
             seen: HashMap::new(),
             blind: false,
+            read_at: Some(read_at),
         }
     }
 
@@ -97,7 +102,7 @@ impl Lookout {
 
     /// Watches what there is to watch, and says whether a file changed since the last look
     /// ([`Cause::File`]), or may have changed unseen ([`Cause::Recheck`]) because it is looked at for
-    /// the first time or had just changed when it was.
+    /// the first time and was touched since it was read, or had just changed when it was looked at.
     fn look(&mut self, files: &[PathBuf]) -> Option<Cause> {
         if files.len() > limits::RELOAD_FILES_MAX {
             tracing::warn!(
@@ -112,6 +117,7 @@ impl Lookout {
         if self.seen.len() > 2 * limits::RELOAD_FILES_MAX {
             self.seen.retain(|path, _| files.contains(path));
         }
+        let read_at = self.read_at.take();
         let (mut changed, mut fresh) = (false, false);
         for path in files {
             let stamp = Stamp::of(path);
@@ -120,7 +126,7 @@ impl Lookout {
                     changed |= before != stamp;
                     fresh |= before.is_young();
                 }
-                None => fresh = true,
+                None => fresh |= read_at.is_none_or(|at| !untouched_since(path, at)),
             }
         }
         if changed {

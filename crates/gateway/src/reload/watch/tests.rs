@@ -141,7 +141,7 @@ async fn a_file_that_another_one_names_is_watched_from_then_on() {
 fn noise_in_a_watched_directory_is_not_a_change() {
     let dir = tempfile::tempdir().unwrap();
     let files = [dir.path().join("x")];
-    let mut lookout = Lookout::new(Arc::default());
+    let mut lookout = Lookout::new(Arc::default(), SystemTime::UNIX_EPOCH);
     assert_eq!(lookout.look(&files), Some(Cause::Recheck));
     fs::write(dir.path().join("other"), "").unwrap();
     assert_eq!(lookout.look(&files), None);
@@ -152,10 +152,23 @@ fn noise_in_a_watched_directory_is_not_a_change() {
 }
 
 #[test]
+fn what_was_not_touched_since_it_was_read_is_not_read_again() {
+    let dir = tempfile::tempdir().unwrap();
+    let files = [dir.path().join("x"), dir.path().join("missing")];
+    fs::write(&files[0], "").unwrap();
+    let later = SystemTime::now() + Duration::from_mins(1);
+    let mut lookout = Lookout::new(Arc::default(), later);
+    assert_eq!(lookout.look(&files), None);
+    // What is first heard of later may have changed since it was read.
+    let more = [files[0].clone(), dir.path().join("other")];
+    assert_eq!(lookout.look(&more), Some(Cause::Recheck));
+}
+
+#[test]
 fn without_a_watcher_files_are_looked_at_more_often() {
     let dir = tempfile::tempdir().unwrap();
     let files = [dir.path().join("x")];
-    let mut lookout = Lookout::new(Arc::default());
+    let mut lookout = Lookout::new(Arc::default(), SystemTime::UNIX_EPOCH);
     lookout.look(&files);
     assert_eq!(
         lookout.interval(),
@@ -176,7 +189,7 @@ fn more_files_than_the_limit_are_watched_up_to_the_limit() {
     let files: Vec<_> = (0..=limits::RELOAD_FILES_MAX)
         .map(|n| dir.path().join(n.to_string()))
         .collect();
-    let mut lookout = Lookout::new(Arc::default());
+    let mut lookout = Lookout::new(Arc::default(), SystemTime::UNIX_EPOCH);
     lookout.look(&files);
     assert_eq!(lookout.seen.len(), limits::RELOAD_FILES_MAX);
 }
