@@ -167,7 +167,10 @@ fn wrapped(number: usize) -> Value {
 fn processor_ns(pid: u32) -> Result<u64> {
     let mut sum = 0;
     for task in fs::read_dir(format!("/proc/{pid}/task"))? {
-        let text = fs::read_to_string(task?.path().join("schedstat"))?;
+        // A thread may end between its name and its figures.
+        let Ok(text) = fs::read_to_string(task?.path().join("schedstat")) else {
+            continue;
+        };
         let figure = text.split(' ').next().unwrap_or_default();
         sum += figure
             .parse::<u64>()
