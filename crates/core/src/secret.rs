@@ -118,6 +118,13 @@ const SECRET_PREFIXES: &[&str] = &[
     "-----BEGIN",
 ];
 
+/// Words that follow the name of a secret in a sentence and are never its value.
+const PROSE_WORDS: &[&str] = &[
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "cannot", "for", "from", "has",
+    "in", "is", "it", "may", "must", "needs", "not", "of", "on", "or", "that", "the", "to", "was",
+    "were", "which", "with",
+];
+
 /// Shortest value that can be taken for a token by its look alone.
 const TOKEN_CHARS_MIN: usize = 16;
 
@@ -208,14 +215,18 @@ pub fn value_is_secret(value: &str) -> bool {
 pub fn mask(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut masked_next = false;
+    let mut prose = false;
     for (piece, separates) in pieces(text) {
         if separates {
+            prose = piece.trim().is_empty();
             if !piece.contains(['=', ':', ' ', '"', '\'']) {
                 masked_next = false;
             }
             out.push_str(piece);
             continue;
         }
+        // A sentence about a secret goes on; it does not say the secret.
+        masked_next &= !(prose && PROSE_WORDS.contains(&piece));
         if masked_next && !matches!(piece, "Bearer" | "Basic") || value_is_secret(piece) {
             out.push_str(MASK);
             masked_next = false;
@@ -450,6 +461,13 @@ mod tests {
         );
         check("npx -y ghp_0123456789abcdefghij", "npx -y ***");
         check("nothing here", "nothing here");
+        check("put a token in the variable", "put a token in the variable");
+        check(
+            "PAYSTACK_SECRET_KEY is not set",
+            "PAYSTACK_SECRET_KEY is not set",
+        );
+        check("--token abc", "--token ***");
+        check("token=in the", "token=*** the");
     }
 
     /// The words of a name as they were first written down: lower-cased, one `String` each.
