@@ -67,6 +67,10 @@ pub struct Snapshot {
     spellings: Arc<Spellings>,
 }
 
+fn index_of(racks: &[Arc<Rack>]) -> Index {
+    Index::from_parts(racks.iter().map(|rack| Arc::clone(&rack.part)))
+}
+
 impl Snapshot {
     /// A catalog of these racks, in the order of the configuration.
     pub fn new(
@@ -75,9 +79,8 @@ impl Snapshot {
         rulebook: Arc<Rulebook>,
         racks: Vec<Arc<Rack>>,
     ) -> Self {
-        let parts = racks.iter().map(|rack| Arc::clone(&rack.part));
-        let index = Index::from_parts(parts);
-        Self::indexed(number, config, rulebook, racks, index)
+        let index = index_of(&racks);
+        Self::with_index(number, config, rulebook, racks, index)
     }
 
     /// The same with an index that was put together before; where it is of other parts it is put
@@ -91,20 +94,7 @@ impl Snapshot {
     ) -> Self {
         let of_these = index.servers().count() == racks.len()
             && racks.iter().all(|rack| index.holds(&rack.part));
-        if of_these {
-            Self::indexed(number, config, rulebook, racks, index)
-        } else {
-            Self::new(number, config, rulebook, racks)
-        }
-    }
-
-    fn indexed(
-        number: u64,
-        config: Arc<Config>,
-        rulebook: Arc<Rulebook>,
-        racks: Vec<Arc<Rack>>,
-        index: Index,
-    ) -> Self {
+        let index = if of_these { index } else { index_of(&racks) };
         let mut spellings = Spellings::default();
         for (at, rack) in racks.iter().enumerate() {
             spellings.add(&rack.supplier.name, at);

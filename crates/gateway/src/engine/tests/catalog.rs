@@ -165,22 +165,34 @@ policy:
     assert_eq!(page.tools[1].metadata.timeout_ms, Some(5));
 }
 
-#[tokio::test]
-async fn a_changed_definition_waits_for_a_person_and_is_used_once_approved() {
-    let shop = Workshop::open(SERVERS).await;
-    assert_eq!(names(&shop, "github").await.len(), 4);
-    let mut changed = tool("createIssue");
-    changed["description"] = "Does something else.".into();
-    shop.puppets.list(
-        "github",
-        Lists::Tools(vec![tool("list_issues"), changed, tool("brand_new")]),
-    );
+/// Has the server `github` offer these tools, and be asked for them.
+async fn offers_now(shop: &Workshop, tools: Vec<Value>) {
+    shop.puppets.list("github", Lists::Tools(tools));
     let engine = &shop.engine;
     let supplier = Arc::clone(&engine.snapshot().rack("github").unwrap().supplier);
     let mut attempt = engine
         .ask(&supplier, crate::engine::upstream::Wish::Anew)
         .unwrap();
     while attempt.changed().await.is_ok() {}
+}
+
+async fn approve(shop: &Workshop, target: &Target) {
+    let now_ms = shop.clock.now_ms();
+    shop.store
+        .settle_approvals(target, Verdict::Approve, "ann", now_ms)
+        .await
+        .unwrap();
+}
+
+#[tokio::test]
+async fn a_changed_definition_waits_for_a_person_and_is_used_once_approved() {
+    let shop = Workshop::open(SERVERS).await;
+    assert_eq!(names(&shop, "github").await.len(), 4);
+    let mut changed = tool("createIssue");
+    changed["description"] = "Does something else.".into();
+    let tools = vec![tool("list_issues"), changed, tool("brand_new")];
+    offers_now(&shop, tools).await;
+    let engine = &shop.engine;
     assert_eq!(names(&shop, "github").await, ["list_issues"]);
     let snapshot = engine.snapshot();
     let entry = snapshot
@@ -206,11 +218,7 @@ async fn a_changed_definition_waits_for_a_person_and_is_used_once_approved() {
         server: "github".into(),
         tool: "createIssue".into(),
     };
-    let now_ms = shop.clock.now_ms();
-    shop.store
-        .settle_approvals(&target, Verdict::Approve, "ann", now_ms)
-        .await
-        .unwrap();
+    approve(&shop, &target).await;
     shop.run("github:createIssue", TITLE, CallOptions::default())
         .await
         .unwrap();
@@ -221,14 +229,8 @@ async fn a_changed_definition_waits_for_a_person_and_is_used_once_approved() {
 async fn a_permitted_call_sees_what_was_settled_when_it_is_journalled() {
     let shop = Workshop::open(SERVERS).await;
     assert_eq!(names(&shop, "github").await.len(), 4);
-    let lists = Lists::Tools(vec![tool("list_issues"), tool("brand_new")]);
-    shop.puppets.list("github", lists);
+    offers_now(&shop, vec![tool("list_issues"), tool("brand_new")]).await;
     let engine = &shop.engine;
-    let supplier = Arc::clone(&engine.snapshot().rack("github").unwrap().supplier);
-    let mut attempt = engine
-        .ask(&supplier, crate::engine::upstream::Wish::Anew)
-        .unwrap();
-    while attempt.changed().await.is_ok() {}
     let standing = || {
         let snapshot = engine.snapshot();
         let rack = snapshot.rack("github").unwrap();
@@ -236,11 +238,7 @@ async fn a_permitted_call_sees_what_was_settled_when_it_is_journalled() {
     };
     assert_eq!(standing(), Approval::Pending(Wait::New));
     let target = Target::Server("github".into());
-    let now_ms = shop.clock.now_ms();
-    shop.store
-        .settle_approvals(&target, Verdict::Approve, "ann", now_ms)
-        .await
-        .unwrap();
+    approve(&shop, &target).await;
     shop.run("github:list_issues", TITLE, CallOptions::default())
         .await
         .unwrap();
