@@ -127,7 +127,7 @@ impl Demo {
 fn agent_story(context: &mut Context, home: &Path) -> Result<(), Failure> {
     agent::play(context, home)?;
     context.ui.gap();
-    let about = "── Every request left one record, and nobody can take one out unseen:";
+    let about = "── Every request left one record, and one that is changed or taken out is found:";
     context.ui.line(Line::new().tone(Tone::Strong, about));
     on_stage(context, home, home, |context| {
         say(context, &["audit", "tail"])?;
