@@ -53,6 +53,21 @@ impl Home {
             .unwrap()
     }
 
+    /// Lets work of the store be asked for by a caller that goes away after one look at it. The
+    /// file is held meanwhile, so that the work is still under way however the threads are run.
+    pub(crate) async fn left_under_way<T>(&self, work: impl Future<Output = T>) {
+        let holder = rusqlite::Connection::open(self.path()).unwrap();
+        holder.execute_batch("BEGIN IMMEDIATE").unwrap();
+        {
+            let mut work = std::pin::pin!(work);
+            let ended = std::future::poll_fn(|context| {
+                std::task::Poll::Ready(work.as_mut().poll(context).is_ready())
+            });
+            assert!(!ended.await, "the work is still under way");
+        }
+        holder.execute_batch("ROLLBACK").unwrap();
+    }
+
     /// Changes the database behind the store's back.
     #[expect(
         clippy::unused_async,

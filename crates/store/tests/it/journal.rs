@@ -1,7 +1,5 @@
 //! From the entry before the call to the one record after it.
 
-use std::time::Duration;
-
 use toolcrib_store::audit::Outcome;
 use toolcrib_store::idempotency::KeyFate;
 use toolcrib_store::journal::Recovered;
@@ -61,9 +59,8 @@ async fn a_refusal_is_recorded_without_a_journal() {
 async fn a_first_caller_that_goes_away_at_once_shuts_nobody_out() {
     let home = Home::new();
     let store = home.open().await;
-    // One look at it queues what registers this process; then nobody waits for that any more.
-    let first = tokio::time::timeout(Duration::ZERO, store.record(refusal("r1"))).await;
-    assert!(first.is_err(), "it is still under way");
+    // Registering this process is queued; then nobody waits for that any more.
+    home.left_under_way(store.record(refusal("r1"))).await;
     store.record(refusal("r2")).await.unwrap();
     run(&store, "r3").await;
     assert_eq!(log(&store).await, ["r2 refused", "r3 ok"]);
@@ -128,16 +125,8 @@ async fn a_begin_that_nobody_waits_for_is_recorded_as_cancelled_and_frees_its_ke
     let home = Home::new();
     let store = home.open().await;
     run(&store, "r0").await;
-    {
-        let begin = store.begin_execution(entry("r1"), Some("k1"));
-        tokio::pin!(begin);
-        // Polled once, it has queued its work; then the caller goes away.
-        let once = std::future::poll_fn(|context| {
-            let _ = begin.as_mut().poll(context);
-            std::task::Poll::Ready(())
-        });
-        once.await;
-    }
+    home.left_under_way(store.begin_execution(entry("r1"), Some("k1")))
+        .await;
     store.record(refusal("r2")).await.unwrap();
     store.record(refusal("r3")).await.unwrap();
     assert!(log(&store).await.contains(&"r1 cancelled".to_owned()));
