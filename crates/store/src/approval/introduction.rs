@@ -1,12 +1,13 @@
 //! A server that somebody introspected, put before a person: what it is, what its tools can do, and
 //! until when the question stands.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 
 use toolcrib_core::limits::DEFINITION_BYTES_MAX;
 
 use super::observation::{Observation, Observe, Observed, request_id};
-use super::{Kind, Mark, Request, Target};
+use super::{Kind, Mark, Request, Target, read, request_columns};
 use crate::StoreError;
 use crate::backend::{Session, args};
 use crate::store::Store;
@@ -94,6 +95,20 @@ impl Store {
         let id = request_id(Kind::Server, server, "", "");
         let shown = self.show_approvals(&Target::Id(id), now_ms).await?;
         Ok(shown.into_iter().next().map(|shown| shown.request))
+    }
+
+    /// What [`Store::introduction`] says of every server that was introspected, in one question.
+    pub async fn introductions(&self, now_ms: i64) -> Result<HashMap<String, Request>, StoreError> {
+        let sql = concat!(
+            "SELECT ",
+            request_columns!(),
+            " FROM approval WHERE kind = 'server'"
+        );
+        let rows = self.query(sql, args![]).await?;
+        let requests = rows.iter().map(|row| read(row, now_ms));
+        requests
+            .map(|request| request.map(|request| (request.server.clone(), request)))
+            .collect()
     }
 }
 

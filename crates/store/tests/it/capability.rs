@@ -1,5 +1,7 @@
 //! Capabilities, and introspected servers put before a person.
 
+use std::collections::HashMap;
+
 use toolcrib_core::limits::DEFINITION_BYTES_MAX;
 use toolcrib_core::policy::ApprovalMode;
 use toolcrib_store::approval::introduction::Introduction;
@@ -244,6 +246,7 @@ async fn what_an_approval_brings_about_is_remembered_until_it_is_done() {
     let home = Home::new();
     let store = home.open().await;
     assert_eq!(store.introduction("gh", NOW).await.unwrap(), None);
+    assert!(store.introductions(NOW).await.unwrap().is_empty());
     store
         .introduce(list("a=1"), introduction(), NOW)
         .await
@@ -256,6 +259,8 @@ async fn what_an_approval_brings_about_is_remembered_until_it_is_done() {
         (asked.state, asked.detail.as_str()),
         (Asked::Approved, "all about it")
     );
+    let of_all = store.introductions(NOW).await.unwrap();
+    assert_eq!(of_all, HashMap::from([("gh".to_owned(), asked)]));
     store.finish_approvals("gh", NOW + 2).await.unwrap();
     assert!(store.unfinished_approvals().await.unwrap().is_empty());
     store
