@@ -24,7 +24,7 @@ pub struct Checked {
     pub value: Json,
     /// Everything that is wrong.
     pub diagnostics: Vec<Diagnostic>,
-    /// Every text with placeholders, with its place.
+    /// Every text with placeholders, or with a secret in plain sight, with its place.
     pub templates: Vec<FoundTemplate>,
 }
 
@@ -68,11 +68,26 @@ enum Path<'a> {
 
 impl Path<'_> {
     fn text(&self) -> String {
+        let mut text = String::new();
+        self.write(&mut text);
+        text
+    }
+
+    fn write(&self, to: &mut String) {
         match self {
-            Self::Root => String::new(),
-            Self::Key(Path::Root, key) => (*key).to_owned(),
-            Self::Key(parent, key) => format!("{}.{key}", parent.text()),
-            Self::Index(parent, index) => format!("{}[{index}]", parent.text()),
+            Self::Root => {}
+            Self::Key(Path::Root, key) => to.push_str(key),
+            Self::Key(parent, key) => {
+                parent.write(to);
+                to.push('.');
+                to.push_str(key);
+            }
+            Self::Index(parent, index) => {
+                parent.write(to);
+                to.push('[');
+                to.push_str(&index.to_string());
+                to.push(']');
+            }
         }
     }
 
@@ -112,10 +127,10 @@ impl<'a> Walk<'a> {
 
     /// Follows `$ref` into `$defs`.
     fn resolve(&self, schema: &'a Json) -> &'a Json {
-        match schema.get("$ref").and_then(Json::as_str) {
+        match keyword(schema, "$ref").and_then(Json::as_str) {
             Some(reference) => reference
                 .strip_prefix("#/$defs/")
-                .and_then(|name| self.root.get("$defs")?.get(name))
+                .and_then(|name| keyword(self.root, "$defs")?.get(name))
                 .unwrap_or(schema),
             None => schema,
         }
@@ -200,8 +215,7 @@ impl<'a> Walk<'a> {
 
     fn map(&mut self, node: &Node, entries: &[Entry], schema: &'a Json, path: &Path<'_>) -> Json {
         static NONE: LazyLock<Map<String, Json>> = LazyLock::new(Map::new);
-        let properties = schema
-            .get("properties")
+        let properties = keyword(schema, "properties")
             .and_then(Json::as_object)
             .unwrap_or(&NONE);
         let mut out = Map::new();
@@ -221,9 +235,8 @@ impl<'a> Walk<'a> {
                         );
                     }
                 }
-                None => match schema.get("additionalProperties") {
-                    Some(Json::Object(_)) => {
-                        let rest = &schema["additionalProperties"];
+                None => match keyword(schema, "additionalProperties") {
+                    Some(rest @ Json::Object(_)) => {
                         let value = self.node(&entry.value, rest, &inner);
                         out.insert(entry.key.clone(), value);
                     }
@@ -260,7 +273,7 @@ impl<'a> Walk<'a> {
         out: &Map<String, Json>,
         path: &Path<'_>,
     ) {
-        let required = schema.get("required").and_then(Json::as_array);
+        let required = keyword(schema, "required").and_then(Json::as_array);
         for key in required.into_iter().flatten().filter_map(Json::as_str) {
             if out.contains_key(key) {
                 continue;
@@ -281,7 +294,7 @@ impl<'a> Walk<'a> {
         let values = items
             .iter()
             .enumerate()
-            .map(|(index, item)| match schema.get("items") {
+            .map(|(index, item)| match keyword(schema, "items") {
                 Some(inner) => self.node(item, inner, &Path::Index(path, index)),
                 None => item.to_json(),
             });
@@ -293,11 +306,11 @@ impl<'a> Walk<'a> {
         if !words.is_empty() && !words.contains(&text) {
             self.unknown_word(node, text, &words, path);
         }
-        if text.is_empty() && schema.get("minLength").and_then(Json::as_u64) > Some(0) {
+        if text.is_empty() && keyword(schema, "minLength").and_then(Json::as_u64) > Some(0) {
             let message = format!("{} must not be empty", path.named());
             self.report(Diagnostic::error(message), node.span);
         }
-        match schema.get("format").and_then(Json::as_str) {
+        match keyword(schema, "format").and_then(Json::as_str) {
             Some(TEMPLATE_FORMAT) => self.template(node, text, false, path),
             Some(SECRET_TEMPLATE_FORMAT) => self.template(node, text, true, path),
             Some(TOOL_PATTERN_FORMAT) => self.pattern(node, text, path),
@@ -308,6 +321,10 @@ impl<'a> Walk<'a> {
 
     fn template(&mut self, node: &Node, text: &str, secret: bool, path: &Path<'_>) {
         match Template::parse(text, Dialect::Own) {
+            // Of the others nobody needs to know where they stand.
+            Ok(template)
+                if template.variables().next().is_none()
+                    && !template.holds_plain_secret(path.field()) => {}
             Ok(template) => self.found.templates.push(FoundTemplate {
                 path: path.text(),
                 field: path.field().to_owned(),
@@ -346,7 +363,7 @@ impl<'a> Walk<'a> {
             return;
         };
         let value = number.as_f64().unwrap_or(f64::MAX);
-        let bound = |key: &str| schema.get(key).and_then(Json::as_f64);
+        let bound = |key: &str| keyword(schema, key).and_then(Json::as_f64);
         let whole = types(schema).any(|t| t == "integer");
         let wanted = match (bound("minimum"), bound("maximum")) {
             _ if whole && number.is_f64() => "a whole number".to_owned(),
@@ -366,19 +383,26 @@ fn start_of(span: Span) -> Span {
     Span::new(span.start, span.end.min(span.start + 1))
 }
 
+/// What a schema says under a keyword. It has a handful of them at most, so that looking at each is quicker than
+/// hashing one, and this is asked several times of every value.
+fn keyword<'a>(schema: &'a Json, name: &str) -> Option<&'a Json> {
+    let mut said = schema.as_object()?.iter();
+    said.find_map(|(known, value)| (known == name).then_some(value))
+}
+
 /// The branches of a union.
 fn branches(schema: &Json) -> Option<&[Json]> {
     ["anyOf", "oneOf"]
         .iter()
-        .find_map(|key| schema.get(key).and_then(Json::as_array))
+        .find_map(|key| keyword(schema, key).and_then(Json::as_array))
         .map(Vec::as_slice)
 }
 
 /// The words a string may be, where the schema lists them.
 fn constants(schema: &Json) -> impl Iterator<Item = &str> {
-    let single = schema.get("const").and_then(Json::as_str);
-    let listed = schema.get("enum").and_then(Json::as_array);
-    let nested = schema.get("oneOf").and_then(Json::as_array);
+    let single = keyword(schema, "const").and_then(Json::as_str);
+    let listed = keyword(schema, "enum").and_then(Json::as_array);
+    let nested = keyword(schema, "oneOf").and_then(Json::as_array);
     single
         .into_iter()
         .chain(listed.into_iter().flatten().filter_map(Json::as_str))
@@ -392,15 +416,16 @@ fn constants(schema: &Json) -> impl Iterator<Item = &str> {
 
 /// The JSON types that a schema allows; none where it does not say.
 fn types(schema: &Json) -> impl Iterator<Item = &str> {
-    let single = schema.get("type").and_then(Json::as_str);
-    let listed = schema.get("type").and_then(Json::as_array);
+    let said = keyword(schema, "type");
+    let single = said.and_then(Json::as_str);
+    let listed = said.and_then(Json::as_array);
     single
         .into_iter()
         .chain(listed.into_iter().flatten().filter_map(Json::as_str))
 }
 
 fn fits_type(value: &Value, schema: &Json) -> bool {
-    if schema.get("$ref").is_some() || branches(schema).is_some() {
+    if keyword(schema, "$ref").is_some() || branches(schema).is_some() {
         return true;
     }
     let mut any = false;

@@ -40,7 +40,7 @@ pub struct ConfigFile {
     pub servers: Vec<Server>,
     /// Everything that is wrong with it.
     pub diagnostics: Vec<Diagnostic>,
-    /// Every text with placeholders.
+    /// Every text with placeholders, or with a secret in plain sight.
     pub templates: Vec<FoundTemplate>,
     /// Whether `settings` and `servers` are all that the file says.
     pub decoded: bool,

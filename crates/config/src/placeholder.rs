@@ -172,6 +172,10 @@ impl Template {
 
     /// Reads the placeholders that the dialect has; everything else is literal.
     pub fn parse(text: &str, dialect: Dialect) -> Result<Self, PlaceholderError> {
+        // No dialect has a placeholder, or an escape, without one of these.
+        if !text.contains(['$', '{']) {
+            return Ok(Self::literal(text));
+        }
         let mut parts = Vec::new();
         let mut literal = String::new();
         let mut at = 0;
@@ -286,6 +290,9 @@ fn unescape(rest: &str, literal: &mut String) -> usize {
 
 /// The inverse of [`unescape`] over a whole literal: appends it in the spelling of our own files.
 pub(crate) fn push_escaped(out: &mut String, literal: &str, before_variable: bool) {
+    if !literal.contains('$') {
+        return out.push_str(literal);
+    }
     let mut dollars = 0;
     for c in literal.chars() {
         if c == '{' {

@@ -152,6 +152,12 @@ fn write_number(number: &serde_json::Number, text: &mut String) {
 
 fn write_string(string: &str, text: &mut String) {
     text.push('"');
+    // Few texts hold anything that is written otherwise than it stands.
+    if !string.bytes().any(|b| b < b' ' || b == b'"' || b == b'\\') {
+        text.push_str(string);
+        text.push('"');
+        return;
+    }
     for c in string.chars() {
         match c {
             '"' => text.push_str("\\\""),
