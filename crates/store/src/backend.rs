@@ -77,6 +77,20 @@ impl Row {
     }
 }
 
+impl Row {
+    /// The texts of all columns, where none is null.
+    pub fn into_texts<const N: usize>(self) -> Result<[String; N], StoreError> {
+        let texts = self.0.into_iter().enumerate();
+        let texts = texts.map(|(column, value)| match value {
+            Value::Text(Some(text)) => Ok(text),
+            _ => Err(misread(column)),
+        });
+        let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+        let count = texts.len();
+        texts.try_into().map_err(|_| misread(count))
+    }
+}
+
 fn misread(column: usize) -> StoreError {
     StoreError::failed(format!("column {column} does not hold what it should"))
 }
@@ -148,5 +162,9 @@ mod tests {
         for broken in [row.text(0), row.text(3), row.text(9)] {
             assert!(matches!(broken, Err(StoreError::Failed { .. })));
         }
+        let two = || Row(args!["a", "b"]);
+        assert_eq!(two().into_texts(), Ok(["a".to_owned(), "b".to_owned()]));
+        assert!(two().into_texts::<1>().is_err() && two().into_texts::<3>().is_err());
+        assert!(row.into_texts::<4>().is_err());
     }
 }

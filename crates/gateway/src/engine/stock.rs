@@ -9,7 +9,7 @@ use toolcrib_core::catalog::Inference;
 use toolcrib_core::policy::approval::Origin;
 use toolcrib_core::policy::{ApprovalMode, Rulebook};
 use toolcrib_core::search::{Index, Part};
-use toolcrib_store::approval::observation::{Definition, Observation, Observed};
+use toolcrib_store::approval::observation::{Acceptances, Definition, Observation, Observed};
 
 use super::Engine;
 use super::abreast::abreast;
@@ -117,19 +117,17 @@ impl Engine {
                 }
             })
             .collect();
+        // The store is asked while files are read.
+        let store = self.store.clone();
+        let accepted = tokio::spawn(async move { store.acceptances().await });
         let upstream = Arc::clone(&self.upstream);
         let under = terms.clone();
         let parcels = abreast(orders, move |order| order.fetch(&*upstream, &under)).await;
-        // Where every part is known by now, the index is put together while the store is asked.
+        // Where every part is known by now, the index is put together meanwhile.
         let parts: Option<Vec<Arc<Part>>> = parcels.iter().map(Parcel::part).collect();
         let index = parts.map(|parts| tokio::spawn(blocking(move || Index::from_parts(parts))));
-        let judged = self.judge_all(&parcels, &terms).await;
-        let parcels = parcels.into_iter().zip(judged).collect();
-        let under = terms.clone();
-        let stowed = abreast(parcels, move |(parcel, judged): (Parcel, Judged)| {
-            parcel.stow(&judged, &under)
-        });
-        let stowed = stowed.await;
+        let accepted = accepted.await.ok().and_then(Result::ok);
+        let stowed = self.stow_all(parcels, accepted, &terms).await;
         let (cache, now_ms) = (Cache::new(&terms.config), self.clock.now_ms());
         for (rack, _) in stowed.iter().filter(|(_, fresh)| *fresh) {
             cache.cache_tool_summaries(&rack.supplier.name, Arc::clone(rack), now_ms);
@@ -150,35 +148,54 @@ impl Engine {
         (blocking(build).await, cache)
     }
 
-    /// Holds the definitions of many servers against what was accepted, in one go.
-    async fn judge_all(&self, parcels: &[Parcel], terms: &Terms) -> Vec<Judged> {
-        let mode = terms.config.settings.policy.approval;
-        // What the user wrote down is accepted by having been written.
-        let in_question = |parcel: &&Parcel| {
-            let source = parcel.found.as_ref().map(|found| found.source);
-            source.is_some_and(|s| s != Source::Declared || mode == ApprovalMode::All)
-        };
-        let lists = parcels.iter().filter(in_question).map(|parcel| Doubted {
+    /// Puts what was found on racks, each with whether that is fresh. Lists that hold nothing new are judged by
+    /// what was accepted; the others are put before the store, all in one go.
+    async fn stow_all(
+        &self,
+        parcels: Vec<Parcel>,
+        accepted: Option<Acceptances>,
+        terms: &Terms,
+    ) -> Vec<(Arc<Rack>, bool)> {
+        let under = terms.clone();
+        let stowed = abreast(parcels, move |parcel: Parcel| {
+            match parcel.judged(accepted.as_ref(), &under) {
+                Some(judged) => Ok(parcel.stow(&judged, &under)),
+                None => Err(parcel),
+            }
+        });
+        let stowed = stowed.await;
+        let waiting = stowed.iter().filter_map(|stowed| stowed.as_ref().err());
+        let waiting = waiting.map(|parcel| Doubted {
             supplier: &parcel.supplier,
             names: parcel.names(),
             definitions: Box::new(|| parcel.definitions()),
         });
-        let mut judged = self.judge_lists(lists.collect(), mode).await.into_iter();
-        let outcome = |parcel: &Parcel| {
-            let asked = in_question(&parcel);
-            let judged = asked.then(|| judged.next()).flatten();
-            judged.unwrap_or(if asked {
-                Judged::Unknown
-            } else {
-                Judged::Accepted
-            })
-        };
-        parcels.iter().map(outcome).collect()
+        let mode = terms.config.settings.policy.approval;
+        let judged = self.judge_lists(waiting.collect(), mode).await;
+        // The same number as wait, in their order.
+        let mut judged = judged.into_iter();
+        let ready = stowed.into_iter().map(|stowed| match stowed {
+            Ok(done) => Ok(done),
+            Err(parcel) => Err((parcel, judged.next().unwrap_or(Judged::Unknown))),
+        });
+        let ready = ready.collect();
+        let under = terms.clone();
+        abreast(
+            ready,
+            move |ready: Result<_, (Parcel, Judged)>| match ready {
+                Ok(done) => done,
+                Err((parcel, judged)) => parcel.stow(&judged, &under),
+            },
+        )
+        .await
     }
 
     /// Holds lists against what was accepted. The texts of definitions are only needed where something
     /// is new.
     async fn judge_lists(&self, mut lists: Vec<Doubted<'_>>, mode: ApprovalMode) -> Vec<Judged> {
+        if lists.is_empty() {
+            return Vec::new();
+        }
         let counts: Vec<usize> = lists.iter().map(|list| list.names.len()).collect();
         let unknown = |error: &dyn std::fmt::Display| {
             tracing::error!(%error, "what was accepted of servers cannot be read; their tools wait");
@@ -189,10 +206,13 @@ impl Engine {
             let names = std::mem::take(&mut list.names);
             observation(list.supplier, names, mode)
         });
-        let standings = match self.store.standings(observations.collect()).await {
-            Ok(standings) => standings,
+        let accepted = match self.store.acceptances().await {
+            Ok(accepted) => accepted,
             Err(error) => return unknown(&error),
         };
+        let standings: Vec<Option<Vec<Observed>>> = observations
+            .map(|observation| accepted.standing(&observation))
+            .collect();
         let new = lists.iter().zip(&standings);
         let new = new.filter(|(_, standing)| standing.is_none());
         let new = new.map(|(list, _)| observation(list.supplier, (list.definitions)(), mode));
@@ -387,6 +407,21 @@ impl Parcel {
             Some(Goods::Kit(kit)) => Some(Arc::clone(&kit.part)),
             None => Some(Rack::empty(Arc::clone(&self.supplier)).part),
         }
+    }
+
+    /// How the list is judged where that follows from what was accepted, without anything new to put down.
+    fn judged(&self, accepted: Option<&Acceptances>, terms: &Terms) -> Option<Judged> {
+        let Some(found) = &self.found else {
+            return Some(Judged::Accepted);
+        };
+        let mode = terms.config.settings.policy.approval;
+        // What the user wrote down is accepted by having been written.
+        if found.source == Source::Declared && mode != ApprovalMode::All {
+            return Some(Judged::Accepted);
+        }
+        let observation = observation(&self.supplier, self.names(), mode);
+        let observed = accepted?.standing(&observation)?;
+        Some(Judged::of_observed(observed, observation.tools.len()))
     }
 
     /// The definitions as approval looks at them, without their texts.

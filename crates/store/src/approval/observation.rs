@@ -2,6 +2,8 @@
 
 mod many;
 
+pub use many::Acceptances;
+
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -109,11 +111,18 @@ pub(super) fn request_id(kind: Kind, server: &str, tool: &str, hash: &str) -> St
     format!("{letter}-{}", &hasher.finalize().to_hex()[..12])
 }
 
+/// A tool that was accepted.
+struct Pinned {
+    tool: String,
+    hash: String,
+    by_person: bool,
+}
+
 /// What the store knows about a server.
 struct Known {
     server: ServerStanding,
-    /// Accepted hash by tool, and whether a person accepted it.
-    pins: HashMap<String, (String, bool)>,
+    /// What was accepted, by tool once [`Known::in_order`].
+    pins: Vec<Pinned>,
     /// Ids of requests about tools that wait.
     pending: HashSet<String>,
     /// Ids of requests about tools that were turned down.
@@ -125,7 +134,7 @@ impl Default for Known {
     fn default() -> Self {
         Self {
             server: ServerStanding::Unvetted,
-            pins: HashMap::new(),
+            pins: Vec::new(),
             pending: HashSet::new(),
             turned_down: HashSet::new(),
             server_asked: false,
@@ -138,11 +147,27 @@ impl Known {
         self.server = ServerStanding::Vetted;
     }
 
-    /// Takes in a row of tool, hash and who accepted it.
-    fn accepts(&mut self, row: &Row) -> Result<(), StoreError> {
-        let by_person = row.text(2)? != BY_RULE;
-        self.pins.insert(row.text(0)?, (row.text(1)?, by_person));
-        Ok(())
+    /// Takes in that a tool was accepted, and by whom.
+    fn accepts(&mut self, tool: String, hash: String, by: &str) {
+        self.pins.push(Pinned {
+            tool,
+            hash,
+            by_person: by != BY_RULE,
+        });
+    }
+
+    /// The same once everything that was accepted is taken in.
+    fn in_order(mut self) -> Self {
+        // They come in this order as a rule, which costs next to nothing then.
+        self.pins.sort_unstable_by(|a, b| a.tool.cmp(&b.tool));
+        self
+    }
+
+    fn pin(&self, tool: &str) -> Option<&Pinned> {
+        let found = self
+            .pins
+            .binary_search_by(|pin| pin.tool.as_str().cmp(tool));
+        self.pins.get(found.ok()?)
     }
 
     /// Takes in a request: a row of id, kind and state. Whether the server is vetted must be known.
@@ -180,7 +205,8 @@ async fn load(session: &mut dyn Session, server: &str) -> Result<Known, StoreErr
         )
         .await?;
     for row in pins {
-        known.accepts(&row)?;
+        let [tool, hash, by] = row.into_texts()?;
+        known.accepts(tool, hash, &by);
     }
     let requests = session
         .query(
@@ -192,7 +218,7 @@ async fn load(session: &mut dyn Session, server: &str) -> Result<Known, StoreErr
     for row in requests {
         known.asks(&row)?;
     }
-    Ok(known)
+    Ok(known.in_order())
 }
 
 /// One change that an observation makes. Numbers are places in its list.
@@ -269,10 +295,10 @@ fn case(
     tool: &Definition,
     id: impl Fn() -> String,
 ) -> Case {
-    let accepted = match known.pins.get(&tool.tool) {
+    let accepted = match known.pin(&tool.tool) {
         None => Accepted::Nothing,
-        Some((hash, by_person)) if *hash == tool.hash => Accepted::Same {
-            by_person: *by_person,
+        Some(pin) if pin.hash == tool.hash => Accepted::Same {
+            by_person: pin.by_person,
         },
         Some(_) => Accepted::Other,
     };

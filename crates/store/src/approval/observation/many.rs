@@ -9,6 +9,26 @@ use crate::backend::{Session, args};
 use crate::store::Store;
 use crate::writer::Unit;
 
+/// What was accepted of the tools of every server, as it stood at one moment.
+pub struct Acceptances(HashMap<String, Known>);
+
+impl Acceptances {
+    /// Where the tools of a list stand as far as that follows from what was accepted; `None` where the list would
+    /// change something, which [`Store::observe_all`] then has to see. The texts of the definitions are not
+    /// looked at.
+    pub fn standing(&self, observation: &Observation) -> Option<Vec<Observed>> {
+        let plan = self.plan(observation);
+        plan.steps.is_empty().then_some(plan.observed)
+    }
+
+    fn plan(&self, observation: &Observation) -> Plan {
+        match self.0.get(&observation.server) {
+            Some(known) => plan(observation, known),
+            None => plan(observation, &Known::default()),
+        }
+    }
+}
+
 impl Store {
     /// Does what [`Store::observe`] does for the lists of any number of servers, each server once, and
     /// answers in their order. It asks the same three questions and makes one change at most,
@@ -21,9 +41,12 @@ impl Store {
         if observations.is_empty() {
             return Ok(Vec::new());
         }
-        let observations: Arc<[Arc<Observation>]> =
-            observations.into_iter().map(Arc::new).collect();
-        let mut plans = self.preview(&observations).await?;
+        let accepted = self.acceptances().await?;
+        let mut plans: Vec<Plan> = observations
+            .iter()
+            .map(|list| accepted.plan(list))
+            .collect();
+        let observations: Vec<Arc<Observation>> = observations.into_iter().map(Arc::new).collect();
         let (places, changing): (Vec<usize>, Vec<Observe>) = plans
             .iter()
             .zip(observations.iter())
@@ -47,43 +70,20 @@ impl Store {
         Ok(plans.into_iter().map(|plan| plan.observed).collect())
     }
 
-    /// Where the tools of many lists stand as far as that follows from what was accepted; `None` for a
-    /// list that would change something, which [`Store::observe_all`] then has to see. The texts of the
-    /// definitions are not looked at. Only reads.
-    pub async fn standings(
-        &self,
-        observations: Vec<Observation>,
-    ) -> Result<Vec<Option<Vec<Observed>>>, StoreError> {
-        if observations.is_empty() {
-            return Ok(Vec::new());
-        }
-        let observations: Arc<[Arc<Observation>]> =
-            observations.into_iter().map(Arc::new).collect();
-        let plans = self.preview(&observations).await?;
-        let settled = |plan: Plan| plan.steps.is_empty().then_some(plan.observed);
-        Ok(plans.into_iter().map(settled).collect())
-    }
-
-    async fn preview(&self, lists: &Arc<[Arc<Observation>]>) -> Result<Vec<Plan>, StoreError> {
-        let preview = PreviewAll(Arc::clone(lists));
-        self.inner.readers.snapshot(&preview).await
+    /// What was accepted of the tools of every server. Only reads.
+    pub async fn acceptances(&self) -> Result<Acceptances, StoreError> {
+        self.inner.readers.snapshot(&LoadAll).await
     }
 }
 
-/// What many observations would change, without changing it.
-struct PreviewAll(Arc<[Arc<Observation>]>);
+/// Everything that was accepted.
+struct LoadAll;
 
-impl Unit for PreviewAll {
-    type Output = Vec<Plan>;
+impl Unit for LoadAll {
+    type Output = Acceptances;
 
-    async fn run(&self, session: &mut dyn Session) -> Result<Vec<Plan>, StoreError> {
-        let known = load_all(session).await?;
-        let nothing = Known::default();
-        let plans = self.0.iter().map(|observation| {
-            let known = known.get(&observation.server).unwrap_or(&nothing);
-            plan(observation, known)
-        });
-        Ok(plans.collect())
+    async fn run(&self, session: &mut dyn Session) -> Result<Acceptances, StoreError> {
+        load_all(session).await.map(Acceptances)
     }
 }
 
@@ -118,9 +118,19 @@ async fn load_all(session: &mut dyn Session) -> Result<HashMap<String, Known>, S
         all.entry(row.text(0)?).or_default().is_vetted();
     }
     let pins = session.query(PINS, args![]).await?;
+    // Those of a server come one after the other as a rule, so that it is looked up once.
+    let mut of_one: Option<(String, Known)> = None;
     for row in pins {
-        all.entry(row.text(3)?).or_default().accepts(&row)?;
+        let [tool, hash, by, server] = row.into_texts()?;
+        if of_one.as_ref().is_none_or(|(name, _)| *name != server) {
+            let known = all.remove(&server).unwrap_or_default();
+            all.extend(of_one.replace((server, known)));
+        }
+        if let Some((_, known)) = &mut of_one {
+            known.accepts(tool, hash, &by);
+        }
     }
+    all.extend(of_one);
     let requests = session
         .query(
             "SELECT id, kind, state, server FROM approval \
@@ -131,7 +141,10 @@ async fn load_all(session: &mut dyn Session) -> Result<HashMap<String, Known>, S
     for row in requests {
         all.entry(row.text(3)?).or_default().asks(&row)?;
     }
-    Ok(all)
+    let ordered = all.into_iter();
+    Ok(ordered
+        .map(|(server, known)| (server, known.in_order()))
+        .collect())
 }
 
 #[cfg(test)]
