@@ -142,6 +142,8 @@ pub const RELOAD_REQUESTS_MAX: usize = 64;
 pub const RELOAD_FILES_MAX: usize = 4_096;
 /// Most symbolic links that are followed from one watched file.
 pub const RELOAD_LINKS_MAX: usize = 32;
+/// How often the way to the watched files is gone again because a directory came to be on it meanwhile.
+pub const RELOAD_WATCH_ROUNDS_MAX: usize = 32;
 /// How long calls under way may go on once the process was asked to end; then they are cancelled. With what
 /// follows it lies below the ten seconds that containers are given to stop.
 pub const SHUTDOWN_DRAIN_MS: u64 = 5_000;

@@ -83,11 +83,11 @@ impl Surfaces {
         let behind = Arc::clone(engine);
         let offered: Offered = Arc::new(move || behind.config().settings.mode == Mode::Full);
         let explicit = vec![
-            Explicit::always("/mcp/discovery", &chosen.discovery),
-            Explicit::always("/mcp/gateway", &chosen.gateway),
+            Explicit::always("/mcp/discovery", &chosen.modes.discovery),
+            Explicit::always("/mcp/gateway", &chosen.modes.gateway),
             Explicit {
                 offered: Some(offered),
-                ..Explicit::always("/mcp/full", &chosen.full)
+                ..Explicit::always("/mcp/full", &chosen.modes.full)
             },
         ];
         let chosen = Arc::new(chosen);

@@ -42,6 +42,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
 use toolcrib_config::load::Config;
@@ -90,6 +91,8 @@ pub struct Engine {
     clock: Clock,
     tracer: Tracer,
     meter: Meter,
+    /// How many configurations were put in place.
+    reloads: watch::Sender<u64>,
     tasks: TaskTracker,
     ending: CancellationToken,
     /// Cancels the calls that are under way.
@@ -124,6 +127,7 @@ impl Engine {
             clock,
             tracer,
             meter: Meter::default(),
+            reloads: watch::Sender::default(),
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
             hurry: CancellationToken::new(),
@@ -203,7 +207,13 @@ impl Engine {
         let before = self.snapshot();
         let (stocked, cache) = self.stock(terms, Some(&before)).await;
         self.put_in_place(stocked, cache);
+        self.reloads.send_modify(|count| *count += 1);
         Ok(())
+    }
+
+    /// Changes whenever a configuration was put in place.
+    pub fn reloads(&self) -> watch::Receiver<u64> {
+        self.reloads.subscribe()
     }
 
     /// Lets calls under way end within `grace`, cancels those that do not, and closes every connection.

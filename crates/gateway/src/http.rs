@@ -4,6 +4,7 @@
 //! one write where nothing has to stream.
 
 pub mod api;
+mod body;
 mod endpoint;
 mod event;
 pub mod guard;
@@ -14,6 +15,7 @@ mod listener;
 mod metadata;
 pub mod metrics;
 mod sessions;
+mod stall;
 pub mod stand;
 #[cfg(test)]
 mod tests;
@@ -23,6 +25,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
+use axum::Extension;
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
@@ -31,7 +34,9 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio_util::sync::CancellationToken;
 use toolcrib_config::model::settings::{Http, Settings};
+use toolcrib_core::policy::Caller;
 
+use crate::engine::Engine;
 use crate::engine::clock::Clock;
 use crate::mcp::Service;
 use crate::telemetry::Tracer;
@@ -65,6 +70,7 @@ pub struct Door {
     identity: Identity,
     metrics: Metrics,
     sessions: Arc<Sessions>,
+    room: body::Room,
     clock: Clock,
     ending: CancellationToken,
     work: Work,
@@ -93,13 +99,15 @@ impl Door {
     /// A door that is reached as `settings` say, and its routes.
     pub fn open(settings: &Http, setup: Setup) -> (Arc<Self>, Router) {
         let guard = Guard::new(settings, setup.identity.is_open());
-        let meter = setup.api.as_ref().map(|api| api.desk.engine().meter());
-        let metrics = Metrics::new(&setup.tracer, meter);
+        let engine = setup.api.as_ref().map(|api| api.desk.engine());
+        let metrics = Metrics::new(&setup.tracer, engine.map(|engine| engine.meter()));
+        let engine = engine.map(Arc::clone);
         let door = Arc::new(Self {
             guard: ArcSwap::from_pointee(guard),
             identity: setup.identity,
             metrics,
             sessions: Sessions::new(setup.sessions_max),
+            room: body::Room::default(),
             clock: setup.clock,
             ending: setup.ending,
             work: Work::default(),
@@ -127,7 +135,10 @@ impl Door {
             router = router.merge(api::routes(api, &door));
         }
         router = router
-            .route("/metrics", get(measurements).with_state(Arc::clone(&door)))
+            .route(
+                "/metrics",
+                get(measurements).with_state((Arc::clone(&door), engine)),
+            )
             .layer(middleware::from_fn_with_state(
                 Arc::clone(&door),
                 authenticate,
@@ -192,7 +203,7 @@ async fn check(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
     response
 }
 
-/// Finds out who asks; whatever is behind gets the [`Caller`](toolcrib_core::policy::Caller).
+/// Finds out who asks; whatever is behind gets the [`Caller`].
 async fn authenticate(
     State(door): State<Arc<Door>>,
     ConnectInfo(peer): ConnectInfo<SocketAddr>,
@@ -223,8 +234,17 @@ async fn ready(State(door): State<Arc<Door>>) -> (StatusCode, &'static str) {
     }
 }
 
-async fn measurements(State(door): State<Arc<Door>>) -> Response {
+/// What was counted. Of servers only what the caller may know of, or whoever looks after the gateway.
+async fn measurements(
+    State((door, engine)): State<(Arc<Door>, Option<Arc<Engine>>)>,
+    Extension(caller): Extension<Arc<Caller>>,
+) -> Response {
     door.metrics.sessions(door.sessions.len());
+    let is_admin = api::is_admin(&caller);
+    let shows = |server: &str| {
+        let shows = |engine: &Arc<Engine>| engine.shows(&caller, server);
+        is_admin || engine.as_ref().is_some_and(shows)
+    };
     let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    ([(header::CONTENT_TYPE, kind)], door.metrics.text()).into_response()
+    ([(header::CONTENT_TYPE, kind)], door.metrics.text(shows)).into_response()
 }

@@ -2,6 +2,8 @@
 
 /// Largest body that the HTTP door reads.
 pub const DOOR_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
+/// Most bytes of bodies that the HTTP door holds at once, over all connections.
+pub const DOOR_BODIES_BYTES_MAX: usize = 16 * DOOR_BODY_BYTES_MAX;
 /// Most messages in one batch.
 pub const DOOR_BATCH_MESSAGES_MAX: usize = 100;
 /// Most requests that the doors answer at once; calls of tools have a bound of their own below it.
@@ -61,6 +63,8 @@ pub const HTTP_PING_MS: u64 = 30_000;
 pub const HTTP_HEADERS_MS_MAX: u64 = 10_000;
 /// How long a client may take to send the body of a request.
 pub const HTTP_BODY_MS_MAX: u64 = 30_000;
+/// How long a client may read nothing of what waits to be written to it.
+pub const HTTP_STALL_MS: u64 = 60_000;
 /// How often an open stream says that it is alive.
 pub const HTTP_KEEP_ALIVE_MS: u64 = 15_000;
 /// Longest bearer token that is looked at.

@@ -53,6 +53,13 @@ impl Engine {
         })
     }
 
+    /// Whether a caller may know that a server is there.
+    pub fn shows(&self, caller: &Caller, server: &str) -> bool {
+        let snapshot = self.snapshot();
+        let rack = snapshot.rack(server);
+        rack.is_some_and(|rack| is_known_to(caller, rack))
+    }
+
     /// Finds tools for a wish. Servers whose tools are not known are asked, and waited for a little.
     pub async fn search_tools(self: &Arc<Self>, caller: &Caller, search: Search) -> Result<Found> {
         self.require_on()?;

@@ -8,7 +8,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 /// What stands for a server that nobody configured, so that callers cannot make up labels.
-const NONE: &str = "none";
+pub const NONE: &str = "none";
 
 /// The names and values by which `N` things are told apart.
 type Labels<const N: usize> = [(&'static str, String); N];

@@ -15,7 +15,7 @@ use std::sync::Arc;
 
 use axum::Extension;
 use axum::Router;
-use axum::body::{Body, Bytes};
+use axum::body::Body;
 use axum::extract::{RawPathParams, State};
 use axum::http::{HeaderMap, Uri};
 use axum::response::{IntoResponse, Response};
@@ -30,7 +30,7 @@ use toolcrib_core::trace::SpanContext;
 use tracing::Instrument;
 
 use super::Door;
-use super::endpoint::read;
+use super::body::{Text, Unread};
 use crate::desk::Desk;
 use crate::engine::Engine;
 use crate::engine::error::Error;
@@ -68,7 +68,7 @@ struct Asked {
     query: Map<String, Value>,
     headers: Map<String, Value>,
     trace: Option<SpanContext>,
-    body: Bytes,
+    body: Option<Text>,
 }
 
 type Told = Result<Response, Problem>;
@@ -176,11 +176,9 @@ impl Counter {
             headers: route.read(Place::Header, texts(headers))?,
             trace: trace.cloned(),
             body: if route.body {
-                read(body)
-                    .await
-                    .map_err(|(_, why)| Problem::plain(Code::ValidationError, why))?
+                Some(self.door.room.read(body).await?)
             } else {
-                Bytes::new()
+                None
             },
             caller,
         };
@@ -211,7 +209,7 @@ impl Counter {
 }
 
 /// Whether a caller may look at what the gateway itself does, and settle what waits.
-fn is_admin(caller: &Caller) -> bool {
+pub(super) fn is_admin(caller: &Caller) -> bool {
     Scope::parse(ADMIN_SCOPE).is_ok_and(|scope| caller.scopes.covers(&scope))
 }
 
@@ -263,7 +261,8 @@ impl Asked {
 
     /// The body, which must be a JSON object; `empty` is taken for no body where that may be.
     fn object(&self, empty: Option<&str>) -> Result<Box<RawValue>, Problem> {
-        let text = std::str::from_utf8(&self.body).unwrap_or("\u{fffd}");
+        let body: &[u8] = self.body.as_deref().unwrap_or_default();
+        let text = std::str::from_utf8(body).unwrap_or("\u{fffd}");
         let text = match (text.trim(), empty) {
             ("", Some(empty)) => empty,
             (text, _) => text,
@@ -276,6 +275,16 @@ impl Asked {
                 "The body must be a JSON object.",
             )),
         }
+    }
+}
+
+impl From<Unread> for Problem {
+    fn from(unread: Unread) -> Self {
+        let code = match unread {
+            Unread::NoRoom => Code::Overloaded,
+            Unread::TooLong | Unread::TooSlow => Code::ValidationError,
+        };
+        Problem::plain(code, unread.to_string())
     }
 }
 

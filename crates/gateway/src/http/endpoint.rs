@@ -1,24 +1,25 @@
 //! The endpoint of MCP: one path, three methods, both eras.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use axum::Extension;
-use axum::body::{Body, Bytes, to_bytes};
+use axum::body::Body;
 use axum::extract::State;
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::limits::{DOOR_BATCH_MESSAGES_MAX, DOOR_BODY_BYTES_MAX, HTTP_BODY_MS_MAX};
+use toolcrib_core::limits::DOOR_BATCH_MESSAGES_MAX;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault, Id, Message};
 
 use super::Door;
+use super::body::Unread;
 use super::event::{self, Reader};
 use super::headers;
 use super::sessions::{STANDING, Seat};
 use crate::mcp::fields::Fields;
+use crate::mcp::gate::overloaded;
 use crate::mcp::meta::{self, Meta};
 use crate::mcp::outlet::{Nowhere, Outlet, Stream};
 use crate::mcp::revision::Revision;
@@ -58,11 +59,14 @@ pub(super) async fn post(
         Ok(form) => form,
         Err(refusal) => return refusal,
     };
-    let text = match read(body).await {
+    let text = match endpoint.door.room.read(body).await {
         Ok(text) => text,
-        Err((status, why)) => {
-            let fault = Fault::new(rpc::INVALID_REQUEST, why);
-            return faulty(status, None, &fault);
+        Err(unread) => {
+            let fault = match unread {
+                Unread::NoRoom => overloaded(&unread.to_string()),
+                _ => Fault::new(rpc::INVALID_REQUEST, unread.to_string()),
+            };
+            return faulty(unread.status(), None, &fault);
         }
     };
     let letter = Letter {
@@ -80,22 +84,6 @@ pub(super) async fn post(
             malformed.id(),
             &described(&malformed),
         ),
-    }
-}
-
-/// Reads a body within bounds of size and time.
-pub(super) async fn read(body: Body) -> Result<Bytes, (StatusCode, String)> {
-    let reading = to_bytes(body, DOOR_BODY_BYTES_MAX);
-    match tokio::time::timeout(Duration::from_millis(HTTP_BODY_MS_MAX), reading).await {
-        Ok(Ok(text)) => Ok(text),
-        Ok(Err(_)) => Err((
-            StatusCode::PAYLOAD_TOO_LARGE,
-            format!("the body broke off, or is longer than {DOOR_BODY_BYTES_MAX} bytes"),
-        )),
-        Err(_) => Err((
-            StatusCode::REQUEST_TIMEOUT,
-            format!("the body did not come within {HTTP_BODY_MS_MAX} ms"),
-        )),
     }
 }
 

@@ -13,7 +13,8 @@ use axum::http::Request;
 use hyper::body::Incoming;
 use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
 use hyper_util::server::conn::auto::Builder;
-use tokio::net::{TcpListener, TcpStream, lookup_host};
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, lookup_host};
 use tokio::sync::Semaphore;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -22,6 +23,8 @@ use toolcrib_core::limits::{
     HTTP_PING_MS, HTTP_STREAMS_MAX, SHUTDOWN_DRAIN_MS, SHUTDOWN_GRACE_MS,
 };
 use tower::ServiceExt;
+
+use super::stall::Impatient;
 
 /// A socket that is open.
 #[derive(Debug)]
@@ -95,6 +98,10 @@ impl Bound {
             };
             match accepted {
                 Ok((stream, peer)) => {
+                    // An answer is one write; it must not wait for another.
+                    if let Err(error) = stream.set_nodelay(true) {
+                        tracing::debug!(%error, "TCP_NODELAY could not be set");
+                    }
                     let serving = serve(stream, peer, router.clone(), ending.clone());
                     tasks.spawn(async move {
                         serving.await;
@@ -117,11 +124,11 @@ impl Bound {
     }
 }
 
-async fn serve(stream: TcpStream, peer: SocketAddr, router: Router, ending: CancellationToken) {
-    // An answer is one write; it must not wait for another.
-    if let Err(error) = stream.set_nodelay(true) {
-        tracing::debug!(%error, "TCP_NODELAY could not be set");
-    }
+/// Serves one connection to its end.
+pub(super) async fn serve<S>(stream: S, peer: SocketAddr, router: Router, ending: CancellationToken)
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+{
     let service = hyper::service::service_fn(move |request: Request<Incoming>| {
         let mut request = request.map(Body::new);
         request.extensions_mut().insert(ConnectInfo(peer));
@@ -148,7 +155,7 @@ async fn serve(stream: TcpStream, peer: SocketAddr, router: Router, ending: Canc
         .max_header_list_size(u32::try_from(HTTP_HEADERS_BYTES_MAX).unwrap_or(u32::MAX))
         .max_concurrent_streams(HTTP_STREAMS_MAX)
         .keep_alive_interval(Duration::from_millis(HTTP_PING_MS));
-    let connection = builder.serve_connection(TokioIo::new(stream), service);
+    let connection = builder.serve_connection(TokioIo::new(Impatient::new(stream)), service);
     tokio::pin!(connection);
     let outcome = tokio::select! {
         outcome = connection.as_mut() => outcome,

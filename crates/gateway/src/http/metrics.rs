@@ -9,7 +9,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::engine::meter::Meter;
+use crate::engine::meter::{Meter, NONE};
 use crate::telemetry::Tracer;
 
 /// Labels, each with its value: few, and none of a caller's making.
@@ -73,13 +73,21 @@ impl Metrics {
         self.sessions.set(i64::try_from(open).unwrap_or(i64::MAX));
     }
 
-    /// Everything that was counted.
-    pub fn text(&self) -> String {
+    /// Everything that was counted, but nothing of servers that `shows` says no to.
+    pub fn text(&self, shows: impl Fn(&str) -> bool) -> String {
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);
-        text
+        let is_shown = |line: &&str| server(line).is_none_or(&shows);
+        text.split_inclusive('\n').filter(is_shown).collect()
     }
+}
+
+/// The server that a line counts something of, where it is of one that is configured.
+fn server(line: &str) -> Option<&str> {
+    let (_, name) = line.split_once("server=\"")?;
+    let (name, _) = name.split_once('"')?;
+    Some(name).filter(|name| *name != NONE)
 }
 
 /// The label of a path: one of a fixed set, so that callers cannot make up new ones.
@@ -111,7 +119,7 @@ mod tests {
         metrics.count(label("/mcp"), 200, Duration::from_millis(3));
         metrics.count(label("/made/up"), 404, Duration::ZERO);
         metrics.sessions(2);
-        let text = metrics.text();
+        let text = metrics.text(|_| true);
         for line in [
             "toolcrib_http_requests_total{path=\"/mcp\",status=\"200\"} 1",
             "toolcrib_http_requests_total{path=\"other\",status=\"404\"} 1",
@@ -124,6 +132,13 @@ mod tests {
             assert!(text.contains(line), "{text}");
         }
         assert!(!text.contains("trace_spans"), "{text}");
+        let text = metrics.text(|server| server != "github");
+        assert!(!text.contains("github"), "{text}");
+        assert!(
+            text.contains("{server=\"none\",outcome=\"refused\"} 1"),
+            "{text}"
+        );
+        assert!(text.ends_with("# EOF\n"), "{text}");
     }
 
     #[tokio::test]
@@ -132,7 +147,7 @@ mod tests {
         let metrics = Metrics::new(&tracer, None);
         tracer.counts().unwrap().sent.inc_by(2);
         tracer.counts().unwrap().dropped.inc();
-        let text = metrics.text();
+        let text = metrics.text(|_| true);
         for line in [
             "toolcrib_trace_spans_sent_total 2",
             "toolcrib_trace_spans_dropped_total 1",

@@ -167,6 +167,22 @@ async fn requests_are_counted() {
 }
 
 #[tokio::test]
+async fn a_body_that_finds_no_room_is_refused_as_overload() {
+    let visitor = Visitor::new();
+    let all = visitor
+        .door
+        .room
+        .take(toolcrib_core::limits::DOOR_BODIES_BYTES_MAX);
+    let refused = visitor.posts(&[], &call(1, "echo")).await;
+    assert_eq!(refused.status(), 503);
+    let fault = &body(refused).await["error"];
+    assert_eq!(fault["data"]["code"], "OVERLOADED", "{fault}");
+    assert_eq!(fault["data"]["retryable"], true, "{fault}");
+    drop(all);
+    visitor.opens("2025-11-25").await;
+}
+
+#[tokio::test]
 async fn other_hosts_and_origins_are_refused() {
     let visitor = Visitor::new();
     for header in [

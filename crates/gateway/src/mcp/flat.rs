@@ -7,16 +7,17 @@ use std::sync::{Arc, OnceLock};
 
 use futures::StreamExt;
 use futures::future::BoxFuture;
+use futures::stream::BoxStream;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use toolcrib_config::load::Config;
 use toolcrib_config::model::settings::Mode;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault};
 use toolcrib_core::{Code, ToolId};
 
-use super::bridge::{Bridge, OPTIONS, execution, failure, options_in, passed};
+use super::bridge::{self, Bridge, OPTIONS, execution, failure, options_in};
 use super::fields::{Fields, raw};
 use super::listen::MISSED;
 use super::meta::{LOG_LEVEL, set_trace};
@@ -46,7 +47,7 @@ const PASSED: &[&str] = &[
 ];
 
 /// How many changes a listener may be behind.
-const CHANGES_MAX: usize = 64;
+pub const CHANGES_MAX: usize = 64;
 
 /// The one server that is passed through, or what to do where there is not exactly one.
 pub fn sole(snapshot: &Snapshot) -> Result<Arc<Supplier>, String> {
@@ -147,7 +148,7 @@ impl Flat {
             ..execution(&server.name, &name, fields.get("arguments"), context)
         };
         match self.engine.execute(&context.caller, call).await {
-            Ok(reply) => Ok(passed(reply.outcome)),
+            Ok(reply) => Ok(bridge::passed(reply.outcome)),
             Err(error) => refused(&error),
         }
     }
@@ -196,22 +197,36 @@ impl Flat {
     }
 
     /// Tells on what the server says has changed, and of its tools once they are known here.
-    async fn tell(engine: Arc<Engine>, changes: broadcast::Sender<Change>) {
-        let server = sole(&engine.snapshot()).map(|server| Arc::clone(&server.name));
-        let (Ok(server), Some(passage)) = (server, engine.passage()) else {
-            return;
-        };
-        let mut happenings = passage.happenings(&server);
-        while let Some(happening) = happenings.next().await {
-            let told = match happening {
-                Happening::Tools => {
-                    engine.relist(&server).await;
+    async fn tell(
+        engine: Arc<Engine>,
+        mut reloads: watch::Receiver<u64>,
+        mut followed: Followed,
+        changes: broadcast::Sender<Change>,
+    ) {
+        loop {
+            let happening = tokio::select! {
+                happening = followed.happenings.next() => happening,
+                reloaded = reloads.changed() => match reloaded {
+                    Ok(()) if passed(&engine) == followed.server => continue,
+                    Ok(()) => {
+                        followed = Followed::now(&engine);
+                        // Everything is another server's from now on.
+                        Some(Happening::Missed)
+                    }
+                    Err(_) => None,
+                },
+            };
+            let Some(happening) = happening else { return };
+            let told = match (happening, &followed.server) {
+                (Happening::Tools, Some(server)) => {
+                    engine.relist(server).await;
                     vec![Change::Tools]
                 }
-                Happening::Prompts => vec![Change::Prompts],
-                Happening::Resources => vec![Change::Resources],
-                Happening::Resource(uri) => vec![Change::Resource(uri)],
-                Happening::Missed => MISSED.to_vec(),
+                (Happening::Tools, None) => vec![Change::Tools],
+                (Happening::Prompts, _) => vec![Change::Prompts],
+                (Happening::Resources, _) => vec![Change::Resources],
+                (Happening::Resource(uri), _) => vec![Change::Resource(uri)],
+                (Happening::Missed, _) => MISSED.to_vec(),
             };
             for change in told {
                 // Nobody may be listening.
@@ -219,6 +234,29 @@ impl Flat {
             }
         }
     }
+}
+
+/// The server that is passed through, and what it says has changed; where there is none, nothing does.
+struct Followed {
+    server: Option<Arc<str>>,
+    happenings: BoxStream<'static, Happening>,
+}
+
+impl Followed {
+    fn now(engine: &Engine) -> Self {
+        let server = passed(engine);
+        let happenings = match (engine.passage(), &server) {
+            (Some(passage), Some(server)) => passage.happenings(server),
+            _ => futures::stream::pending().boxed(),
+        };
+        Self { server, happenings }
+    }
+}
+
+/// The name of the server that is passed through.
+fn passed(engine: &Engine) -> Option<Arc<str>> {
+    let server = sole(&engine.snapshot()).ok()?;
+    Some(Arc::clone(&server.name))
 }
 
 fn asking<'a>(server: &'a Supplier, context: &Context) -> Asking<'a> {
@@ -300,8 +338,9 @@ impl Surface for Flat {
     fn changes(&self, _: &Caller) -> broadcast::Receiver<Change> {
         let changes = self.changes.get_or_init(|| {
             let changes = broadcast::Sender::new(CHANGES_MAX);
-            let engine = Arc::clone(&self.engine);
-            tokio::spawn(Self::tell(engine, changes.clone()));
+            let (engine, reloads) = (Arc::clone(&self.engine), self.engine.reloads());
+            let followed = Followed::now(&engine);
+            tokio::spawn(Self::tell(engine, reloads, followed, changes.clone()));
             changes
         });
         changes.subscribe()

@@ -52,7 +52,7 @@ impl Gate {
     /// Lets a request in, or says that it is too much.
     pub fn enter(&self, principal: &Principal, now_ms: i64) -> Result<Entry, Fault> {
         let entry = Arc::clone(&self.requests).try_acquire_owned();
-        let entry = entry.map_err(|_| overloaded())?;
+        let entry = entry.map_err(|_| crowded())?;
         self.count(principal, now_ms)?;
         Ok(Entry(entry))
     }
@@ -60,7 +60,7 @@ impl Gate {
     /// Lets a listener in, who stays.
     pub fn listen(&self) -> Result<Entry, Fault> {
         let entry = Arc::clone(&self.listeners).try_acquire_owned();
-        entry.map(Entry).map_err(|_| overloaded())
+        entry.map(Entry).map_err(|_| crowded())
     }
 
     fn count(&self, principal: &Principal, now_ms: i64) -> Result<(), Fault> {
@@ -69,7 +69,7 @@ impl Gate {
             let full = State::full(self.rate, now_ms).milli_tokens;
             buckets.retain(|_, state| state.refilled(self.rate, now_ms).milli_tokens < full);
             if buckets.len() >= DOOR_BUCKETS_MAX {
-                return Err(overloaded());
+                return Err(crowded());
             }
         }
         let taken = take(buckets.get(principal).copied(), self.rate, now_ms);
@@ -82,12 +82,13 @@ impl Gate {
     }
 }
 
-fn overloaded() -> Fault {
-    refusal(
-        Code::Overloaded,
-        "too many requests are under way; try again in a moment",
-        None,
-    )
+fn crowded() -> Fault {
+    overloaded("too many requests are under way; try again in a moment")
+}
+
+/// The refusal of what is too much at once.
+pub fn overloaded(message: &str) -> Fault {
+    refusal(Code::Overloaded, message, None)
 }
 
 fn too_fast(wait_ms: Option<u64>) -> Fault {

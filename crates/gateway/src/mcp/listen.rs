@@ -107,7 +107,7 @@ pub(super) fn notification(change: &Change, meta: Option<&Value>) -> Vec<u8> {
 }
 
 /// What a listener that fell behind is told: everything may have changed.
-pub(super) const MISSED: [Change; 3] = [Change::Tools, Change::Prompts, Change::Resources];
+pub(crate) const MISSED: [Change; 3] = [Change::Tools, Change::Prompts, Change::Resources];
 
 /// Answers `subscriptions/listen`: tells what changes until the client or the process has enough.
 pub(super) async fn listen(

@@ -3,17 +3,19 @@
 //! The five stay what they are; what is pinned follows them in the list, as far as the caller may run it, and
 //! is called by its name like a tool of any other server.
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
+use serde_json::json;
 use serde_json::value::RawValue;
-use tokio::sync::broadcast;
+use tokio::sync::{broadcast, watch};
 use toolcrib_core::limits::{PINNED_TOOLS_MAX, PINNED_WAIT_MS};
 use toolcrib_core::policy::{Caller, Visibility};
 use toolcrib_core::rpc::Fault;
 
 use super::fields::Fields;
+use super::flat::CHANGES_MAX;
 use super::full::{name, run, shown};
 use super::service::Outcome;
 use super::surface::{Change, Context, Description, Surface};
@@ -23,6 +25,7 @@ use crate::engine::Engine;
 pub struct Pinned {
     five: Arc<dyn Surface>,
     engine: Arc<Engine>,
+    changes: OnceLock<broadcast::Sender<Change>>,
 }
 
 /// A tool that is to be listed.
@@ -52,11 +55,39 @@ fn pins(surface: &[String]) -> Vec<Pin> {
 impl Pinned {
     /// These five, with what the engine's configuration pins beside them.
     pub fn beside(five: Arc<dyn Surface>, engine: Arc<Engine>) -> Arc<Self> {
-        Arc::new(Self { five, engine })
+        Arc::new(Self {
+            five,
+            engine,
+            changes: OnceLock::new(),
+        })
     }
 
     fn pins(&self) -> Vec<Pin> {
         pins(&self.engine.config().settings.surface)
+    }
+
+    /// Tells whenever a configuration that was put in place pins other tools.
+    async fn tell(
+        engine: Arc<Engine>,
+        mut reloads: watch::Receiver<u64>,
+        mut before: Vec<Pin>,
+        changes: broadcast::Sender<Change>,
+    ) {
+        while reloads.changed().await.is_ok() {
+            let now = pins(&engine.config().settings.surface);
+            if now != before {
+                before = now;
+                // Nobody may be listening.
+                let _ = changes.send(Change::Tools);
+            }
+        }
+    }
+
+    async fn described(&self, context: &Context) -> Result<Description, Fault> {
+        let mut five = self.five.describe(context).await?;
+        let tools = json!({ "listChanged": true });
+        five.capabilities.insert("tools".into(), tools);
+        Ok(five)
     }
 
     async fn list(&self, params: Option<&RawValue>, context: &Context) -> Outcome {
@@ -113,7 +144,7 @@ impl Pinned {
 
 impl Surface for Pinned {
     fn describe<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
-        self.five.describe(context)
+        Box::pin(self.described(context))
     }
 
     fn handle<'a>(
@@ -129,8 +160,14 @@ impl Surface for Pinned {
         }
     }
 
-    fn changes(&self, caller: &Caller) -> broadcast::Receiver<Change> {
-        self.five.changes(caller)
+    fn changes(&self, _: &Caller) -> broadcast::Receiver<Change> {
+        let changes = self.changes.get_or_init(|| {
+            let changes = broadcast::Sender::new(CHANGES_MAX);
+            let (engine, reloads) = (Arc::clone(&self.engine), self.engine.reloads());
+            tokio::spawn(Self::tell(engine, reloads, self.pins(), changes.clone()));
+            changes
+        });
+        changes.subscribe()
     }
 
     fn mirrored(&self, caller: &Caller, tool: &str) -> Vec<(String, String)> {

@@ -114,19 +114,25 @@ fn identity(metadata: &Metadata) -> Identity {
 
 /// Which directory stands at a path now; another one under the same name has another identity.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct DirectoryId(
-    #[cfg(unix)] (u64, u64),
-    #[cfg(not(unix))] Option<SystemTime>,
-);
+pub struct DirectoryId {
+    /// Where it lies on the disk, which the next directory may get as soon as it is gone.
+    #[cfg(unix)]
+    place: (u64, u64),
+    /// When it came to be, where the file system says so.
+    born: Option<SystemTime>,
+}
 
 impl DirectoryId {
     /// Looks at the path. `None`: there is no directory.
     pub fn of(path: &Path) -> Option<Self> {
         let metadata = std::fs::metadata(path).ok().filter(Metadata::is_dir)?;
-        let identity = identity(&metadata);
         #[cfg(unix)]
-        let identity = (identity.0, identity.1);
-        Some(Self(identity))
+        let (device, inode, ..) = identity(&metadata);
+        Some(Self {
+            #[cfg(unix)]
+            place: (device, inode),
+            born: metadata.created().ok(),
+        })
     }
 }
 

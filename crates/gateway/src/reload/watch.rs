@@ -138,13 +138,25 @@ impl Lookout {
 
     /// Brings the watched directories in line with the files.
     fn watch(&mut self, files: &[PathBuf]) {
-        let wanted: BTreeSet<PathBuf> = files.iter().flat_map(|f| directories(f)).collect();
-        let was_blind = self.blind;
-        let Some(watcher) = &mut self.watcher else {
+        let Some(mut watcher) = self.watcher.take() else {
+            warn_blind(self.blind, None);
             self.blind = true;
-            warn_blind(was_blind, None);
             return;
         };
+        // On the way to a file a directory may have come to be while the one above it was not yet watched, and
+        // nobody will tell of it. So the way is gone again until nothing new is found on it.
+        for _ in 0..limits::RELOAD_WATCH_ROUNDS_MAX {
+            if !self.watch_once(&mut watcher, files) {
+                break;
+            }
+        }
+        self.watcher = Some(watcher);
+    }
+
+    /// Watches the directories that are on the way to the files now; says whether one is new.
+    fn watch_once(&mut self, watcher: &mut dyn Watcher, files: &[PathBuf]) -> bool {
+        let wanted: BTreeSet<PathBuf> = files.iter().flat_map(|f| directories(f)).collect();
+        let was_blind = self.blind;
         self.watched.retain(|path, identity| {
             // A directory that was replaced has another identity under the same name.
             let keep = wanted.contains(path) && DirectoryId::of(path) == Some(*identity);
@@ -153,7 +165,7 @@ impl Lookout {
             }
             keep
         });
-        let mut failed = None;
+        let (mut new, mut failed) = (false, None);
         for path in wanted {
             let Some(identity) = DirectoryId::of(&path) else {
                 continue;
@@ -164,6 +176,7 @@ impl Lookout {
             match watcher.watch(&path, RecursiveMode::NonRecursive) {
                 Ok(()) => {
                     self.watched.insert(path, identity);
+                    new = true;
                 }
                 Err(error) => failed = Some((path, error)),
             }
@@ -172,6 +185,7 @@ impl Lookout {
         if let Some((path, error)) = failed {
             warn_blind(was_blind, Some((&path, &error)));
         }
+        new
     }
 }
 

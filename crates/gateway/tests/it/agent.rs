@@ -121,6 +121,11 @@ impl Agent {
         }
     }
 
+    /// Waits for a notification.
+    pub(crate) fn told(&mut self, method: &str) {
+        while self.heard.recv_timeout(PATIENCE).unwrap()["method"] != method {}
+    }
+
     /// Sends a request and waits for its answer.
     pub(crate) fn request(&mut self, method: &str, params: &str) -> Value {
         let id = self.send(method, params);

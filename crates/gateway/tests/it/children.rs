@@ -9,7 +9,7 @@ use serde_json::json;
 use crate::home::{Home, Server, eventually};
 
 /// The process ids in a file, one a line.
-fn pids(file: &Path) -> Vec<i32> {
+pub(crate) fn pids(file: &Path) -> Vec<i32> {
     let text = std::fs::read_to_string(file).unwrap_or_default();
     text.lines()
         .map(|line| line.trim().parse().unwrap())
@@ -17,7 +17,7 @@ fn pids(file: &Path) -> Vec<i32> {
 }
 
 /// Whether a process runs; one that only waits to be buried does not.
-fn runs(pid: i32) -> bool {
+pub(crate) fn runs(pid: i32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"));
     if let Ok(stat) = stat {
         let state = stat.rsplit(") ").next().unwrap_or_default();

@@ -106,6 +106,78 @@ fn what_callers_may_do_changes_in_sessions_that_are_open() {
 }
 
 #[test]
+fn who_must_not_know_of_a_server_does_not_find_it_among_the_metrics() {
+    let place = Place::new("");
+    let mut web = Web::start(&place.home);
+    assert_eq!(
+        said(&web.request("tools/call", &call("echo")))["success"],
+        true
+    );
+    let line = "toolcrib_calls_total{server=\"stage\",outcome=\"answered\"} 1";
+    assert!(
+        web.get("/metrics").body.contains(line),
+        "no key is needed here"
+    );
+    for (scope, shown) in [
+        ("elsewhere:read", false),
+        ("stage:read", true),
+        ("toolcrib:admin", true),
+    ] {
+        let made = place.home.run(&["keys", "create", scope, "--scope", scope]);
+        web.bear(made.out.trim());
+        let counted = web.get("/metrics").body;
+        assert_eq!(counted.contains("stage"), shown, "{scope}: {counted}");
+        assert!(
+            counted.contains("toolcrib_mcp_sessions 1"),
+            "{scope}: {counted}"
+        );
+    }
+}
+
+#[test]
+fn clients_are_told_that_what_is_pinned_has_changed() {
+    let place = Place::new("");
+    let mut agent = Agent::of(place.home.command(&["serve", "--stdio"]));
+    let told = |agent: &mut Agent| agent.told("notifications/tools/list_changed");
+    place.reload("surface: ['stage:echo']\n");
+    told(&mut agent);
+    let listed = agent.request("tools/list", "{}");
+    assert_eq!(listed["result"]["tools"].as_array().unwrap().len(), 6);
+    place.reload("surface: []\nlog: {level: debug}\n");
+    told(&mut agent);
+    // Another mode has other tools.
+    place.reload("mode: full\n");
+    told(&mut agent);
+    let listed = agent.request("tools/list", "{}");
+    assert_eq!(listed["result"]["tools"][0]["name"], "stage__echo");
+}
+
+#[test]
+fn in_flat_mode_what_changes_is_told_of_the_server_that_is_passed_through_now() {
+    let home = Home::new();
+    let tools = json!([reader("change", &json!({}))]);
+    let offer = home.write("offer.json", &tools.to_string());
+    let configure = |name: &str| {
+        home.configure(&format!(
+            "watch: false\nmode: flat\nservers: {{{name}: {{command: '{}', args: [--offer, '{}'], trusted: true}}}}\n",
+            hostile().display(),
+            offer.display()
+        ));
+    };
+    configure("one");
+    let mut agent = Agent::of(home.command(&["serve", "--stdio"]));
+    let told = |agent: &mut Agent| agent.told("notifications/tools/list_changed");
+    let params = r#"{"name":"change","arguments":{}}"#;
+    agent.send("tools/call", params);
+    told(&mut agent);
+    configure("two");
+    assert_eq!(home.run(&["config", "reload"]).code, Some(0));
+    told(&mut agent);
+    agent.send("tools/call", params);
+    told(&mut agent);
+}
+
+#[test]
 fn what_is_pinned_changes_in_sessions_that_are_open() {
     let place = Place::new("");
     let mut web = Web::start(&place.home);

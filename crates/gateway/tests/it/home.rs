@@ -55,11 +55,13 @@ impl Home {
         self.dir.path().canonicalize().unwrap().join(path)
     }
 
-    /// Writes a file below the home directory.
+    /// Writes a file below the home directory, whole at once: nobody who watches it reads half of it.
     pub(crate) fn write(&self, path: &str, text: &str) -> PathBuf {
         let path = self.path(path);
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
+        let new = self.path(".written");
+        std::fs::write(&new, text).unwrap();
+        std::fs::rename(&new, &path).unwrap();
         path
     }
 

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 
 use crate::agent::{Agent, said};
-use crate::home::{Home, PATIENCE};
-use crate::stage::{effects, records, staged, tool};
+use crate::children::{pids, runs};
+use crate::home::{Home, PATIENCE, eventually};
+use crate::stage::{STARTED, effects, records, staged, tool};
 
 /// How many executions are asked for while processes are killed at one step after the other.
 const STEPWISE: u64 = 500;
@@ -86,17 +87,12 @@ fn recorded(home: &Home) -> BTreeMap<String, Vec<String>> {
     recorded
 }
 
-/// Waits until nothing more takes effect: a call that was sent may still do so while its server ends.
+/// Waits until nothing more takes effect: a call that was sent may still do so until its server has ended.
 fn settle(home: &Home) {
-    let mut before = usize::MAX;
-    loop {
-        let now = effects(home).len();
-        if before == now {
-            return;
-        }
-        before = now;
-        std::thread::sleep(Duration::from_millis(300));
-    }
+    eventually("every server has ended", || {
+        let started = pids(&home.path(STARTED));
+        started.into_iter().all(|pid| !runs(pid)).then_some(())
+    });
 }
 
 /// Checks everything that must hold after processes were killed, asks for every key once more, and

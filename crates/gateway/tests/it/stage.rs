@@ -13,6 +13,9 @@ const OFFER: &str = "stage/offer.json";
 /// Where the server counts its effects.
 const EFFECTS: &str = "stage/effects";
 
+/// Where the server writes down the ids of its processes.
+pub(crate) const STARTED: &str = "stage/started";
+
 /// The stand-in for servers that misbehave.
 pub(crate) fn hostile() -> &'static Path {
     static PROGRAM: OnceLock<PathBuf> = OnceLock::new();
@@ -40,10 +43,11 @@ pub(crate) fn staged(tools: &Value, server: &str, more: &str) -> Home {
     let home = Home::new();
     offer(&home, tools);
     home.configure(&format!(
-        "servers:\n  stage:\n    command: '{}'\n    args: [--offer, '{}', --effects, '{}']\n    trusted: true\n{server}{more}",
+        "servers:\n  stage:\n    command: '{}'\n    args: [--offer, '{}', --effects, '{}', --starts, '{}']\n    trusted: true\n{server}{more}",
         hostile().display(),
         home.path(OFFER).display(),
         home.path(EFFECTS).display(),
+        home.path(STARTED).display(),
     ));
     home
 }

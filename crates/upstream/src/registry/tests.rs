@@ -135,9 +135,10 @@ async fn trouble_is_told_apart() {
     })
     .await;
     assert_eq!(long, RegistryError::TooLarge);
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let closed = listener.local_addr().unwrap();
-    drop(listener);
+    // Bound and not listened to: nobody else can take it, and whoever connects is refused.
+    let held = tokio::net::TcpSocket::new_v4().unwrap();
+    held.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let closed = held.local_addr().unwrap();
     let error = client(&format!("http://{closed}")).search("x").await;
     let error = error.unwrap_err();
     assert!(matches!(error, RegistryError::Unreachable(_)), "{error:?}");

@@ -7,7 +7,7 @@ use serde_json::Value;
 use tokio_util::sync::CancellationToken;
 use toolcrib_upstream::mcp::{Call, CallError, Client, Failure, Key};
 
-use crate::fixture::{Person, call, call_with, endpoint, permit, pool, raw};
+use crate::fixture::{Person, arrived, call, call_with, endpoint, permit, pool, raw};
 
 /// The text of a result's first content.
 fn text(result: &str) -> String {
@@ -50,26 +50,18 @@ async fn a_refusal_of_the_server_comes_through_as_it_is() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn a_call_ends_with_its_deadline_or_its_cancellation_and_the_server_is_told() {
+async fn a_call_that_is_cancelled_or_given_up_is_taken_back_from_the_server() {
     for era in ["legacy", "modern"] {
-        let pool = pool(endpoint(&format!("--era {era}")));
-        call(&pool, "echo", "{}").await.unwrap();
-        let arguments = raw("{}");
-        let short = permit("never", "{}", true, Duration::from_millis(200));
-        let late = pool
-            .call(short, Call::new(Key::Shared, &arguments))
-            .await
-            .unwrap_err();
-        assert!(
-            late.to_string().contains("it did not answer within 2"),
-            "{late}"
-        );
+        let directory = tempfile::tempdir().unwrap();
+        let effects = directory.path().join("effects");
+        let flags = format!("--era {era} --effects {}", effects.display());
+        let pool = pool(endpoint(&flags));
         let cancel = CancellationToken::new();
         let (cancelled, ()) = tokio::join!(
             call_with(&pool, "never", "{}", true, |call| call.cancel =
                 cancel.clone()),
             async {
-                tokio::time::sleep(Duration::from_millis(100)).await;
+                arrived(&effects, 1).await;
                 cancel.cancel();
             }
         );
@@ -77,11 +69,13 @@ async fn a_call_ends_with_its_deadline_or_its_cancellation_and_the_server_is_tol
             cancelled.unwrap_err().failure(),
             Some(Failure::Cancelled)
         ));
-        let dropped = call(&pool, "never", "{}");
-        let _ = tokio::time::timeout(Duration::from_millis(100), dropped).await;
+        tokio::select! {
+            answer = call(&pool, "never", "{}") => panic!("{answer:?}"),
+            () = arrived(&effects, 2) => {}
+        }
         let told: Vec<i64> =
             serde_json::from_str(&text(&call(&pool, "cancelled", "{}").await.unwrap())).unwrap();
-        assert_eq!(told.len(), 3, "{era}: {told:?}");
+        assert_eq!(told.len(), 2, "{era}: {told:?}");
     }
 }
 
@@ -111,20 +105,6 @@ async fn progress_comes_back_under_the_token_of_its_caller() {
             assert_eq!(*person.heard.lock().unwrap(), expected);
         }
     }
-}
-
-#[tokio::test(flavor = "multi_thread")]
-async fn progress_keeps_a_call_alive_where_silence_would_end_it() {
-    let pool = pool(endpoint(""));
-    call(&pool, "echo", "{}").await.unwrap();
-    let lively = r#"{"ms":250}"#;
-    let idle = Some(Duration::from_millis(500));
-    call_with(&pool, "progress", lively, false, |call| call.idle = idle)
-        .await
-        .unwrap();
-    let silent = r#"{"ms":2000}"#;
-    let ended = call_with(&pool, "sleep", silent, false, |call| call.idle = idle).await;
-    assert!(ended.unwrap_err().to_string().contains("did not answer"));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,10 +1,10 @@
 //! The n-th frame fails, for every n: no call hangs, no answer is lost, nothing happens twice.
 
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use toolcrib_upstream::mcp::{Call, Key, What};
 
-use crate::fixture::{endpoint, patient, permit, pool, raw};
+use crate::fixture::{PATIENCE, endpoint, patient, permit, pool, raw};
 
 /// Frames that the server writes when nothing fails: two for the handshake, one for the list, one for
 /// each call; and some more.
@@ -45,16 +45,20 @@ async fn one(frame: u64, fault: &str) -> (usize, usize) {
         path("effects")
     );
     let mut endpoint = endpoint(&flags);
-    endpoint.start_timeout = Duration::from_secs(10);
+    endpoint.start_timeout = Duration::from_secs(15);
     let pool = pool(endpoint);
     let _ = pool.list("s", &Key::Shared, What::Tools, patient()).await;
     let (mut answered, mut failed) = (Vec::new(), Vec::new());
     for n in 0..CALLS {
         // Every other call may be repeated.
         let (may_retry, key) = (n % 2 == 1, format!(r#"{{"key":{n}}}"#));
-        let permit = permit("effect", &key, may_retry, Duration::from_secs(4));
-        let began = Instant::now();
-        match pool.call(permit, Call::new(Key::Shared, &raw(&key))).await {
+        let permit = permit("effect", &key, may_retry, Duration::from_secs(8));
+        let text = raw(&key);
+        let made = pool.call(permit, Call::new(Key::Shared, &text));
+        match tokio::time::timeout(2 * PATIENCE, made)
+            .await
+            .expect("no call hangs")
+        {
             Ok(result) => {
                 assert!(result.get().contains("done"), "{}", result.get());
                 answered.push(n);
@@ -64,11 +68,6 @@ async fn one(frame: u64, fault: &str) -> (usize, usize) {
                 failed.push(n);
             }
         }
-        let took = began.elapsed();
-        assert!(
-            took < Duration::from_secs(16),
-            "{fault} at {frame}: call {n} took {took:?}"
-        );
     }
     pool.close().await;
     let effects = std::fs::read_to_string(path("effects")).unwrap_or_default();

@@ -163,15 +163,28 @@ pub(crate) fn kill(pid: u32, signal: &str) {
     assert!(status.unwrap().success());
 }
 
-/// Waits until something holds, or gives up after ten seconds.
+/// How long anything may take that a test waits for.
+pub(crate) const PATIENCE: Duration = Duration::from_mins(1);
+
+/// Waits until something holds.
 pub(crate) async fn eventually(what: &str, mut holds: impl FnMut() -> bool) {
-    for _ in 0..1_000 {
-        if holds() {
-            return;
-        }
+    let deadline = std::time::Instant::now() + PATIENCE;
+    while !holds() {
+        assert!(
+            std::time::Instant::now() < deadline,
+            "it never came about that {what}"
+        );
         tokio::time::sleep(Duration::from_millis(10)).await;
     }
-    panic!("it never came about that {what}");
+}
+
+/// Waits until so many calls of `never` or `again` are with the server, which writes them down there.
+pub(crate) async fn arrived(effects: &Path, count: usize) {
+    eventually("the call is with the server", || {
+        let text = std::fs::read_to_string(effects).unwrap_or_default();
+        text.lines().count() == count
+    })
+    .await;
 }
 
 /// A client that answers everything with its name, and writes down what it hears.

@@ -117,6 +117,24 @@ async fn what_was_given_up_lets_others_end() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_call_whose_time_is_over_is_taken_back_from_the_server() {
+    for is_modern in [false, true] {
+        let dialer = Scripted::new(move |_, message| match message["method"].as_str() {
+            Some("server/discover") if is_modern => Act::Answer(json!({
+                "supportedVersions": ["2026-07-28"], "capabilities": {"tools": {}},
+            })),
+            Some("tools/call") => Act::Nothing,
+            _ => fine(message),
+        });
+        let pool = pool(&dialer, |_| {});
+        let error = call(&pool, "t", "{}").await.unwrap_err();
+        assert_eq!(error.to_string(), "it did not answer within 20000 ms");
+        tokio::time::sleep(Duration::from_millis(1)).await;
+        assert_eq!(dialer.asked("notifications/cancelled"), 1);
+    }
+}
+
+#[tokio::test(start_paused = true)]
 async fn what_passes_is_tried_again_after_growing_pauses() {
     let check = async |failure: Failure, may_retry: bool, tries: usize, seconds: u64| {
         let passing = failure.clone();

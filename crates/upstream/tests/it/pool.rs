@@ -6,8 +6,8 @@ use std::time::Duration;
 use toolcrib_upstream::mcp::{Endpoint, Happening, Health, Key, Options, Pool, What};
 
 use crate::fixture::{
-    call, call_with, endpoint, eventually, kill, lives, numbers, patient, permit, pool, raw,
-    server, surroundings,
+    PATIENCE, arrived, call, call_with, endpoint, eventually, kill, lives, numbers, patient,
+    permit, pool, raw, server, surroundings,
 };
 
 /// A server that writes the ids of its processes into a file.
@@ -52,17 +52,11 @@ async fn nothing_is_started_until_it_is_needed_and_then_once() {
 #[tokio::test(flavor = "multi_thread")]
 async fn requests_over_one_connection_do_not_wait_for_each_other() {
     let pool = pool(endpoint(""));
-    call(&pool, "echo", "{}").await.unwrap();
-    let began = std::time::Instant::now();
-    let calls = (0..20).map(|_| call(&pool, "sleep", r#"{"ms":300}"#));
+    // None is answered before all are there.
+    let calls = (0..20).map(|_| call(&pool, "meet", r#"{"of":20}"#));
     for result in futures::future::join_all(calls).await {
         result.unwrap();
     }
-    assert!(
-        began.elapsed() < Duration::from_secs(3),
-        "{:?}",
-        began.elapsed()
-    );
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -89,8 +83,10 @@ async fn a_connection_that_nobody_uses_is_closed() {
     let (_directory, pids, mut endpoint) = counted("");
     endpoint.idle_close = Some(Duration::from_millis(300));
     let pool = pool(endpoint);
-    call(&pool, "sleep", r#"{"ms":700}"#).await.unwrap();
-    assert!(pool.is_connected("s"), "a call under way keeps it open");
+    call(&pool, "sleep", r#"{"ms":700}"#)
+        .await
+        .expect("a call under way keeps it open");
+    assert_eq!(numbers(&pids).len(), 1);
     eventually("it is closed", || !numbers(&pids).into_iter().any(lives)).await;
     eventually("that is seen", || !pool.is_connected("s")).await;
     assert_eq!(pool.status("s").unwrap().reason, None);
@@ -100,13 +96,18 @@ async fn a_connection_that_nobody_uses_is_closed() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_lost_process_is_replaced_and_only_what_may_be_repeated_is_sent_again() {
-    let (_directory, pids, endpoint) = counted("");
-    let pool = pool(endpoint);
+    let directory = tempfile::tempdir().unwrap();
+    let [pids, effects] = ["pids", "effects"].map(|name| directory.path().join(name));
+    let flags = format!(
+        "--starts {} --effects {}",
+        pids.display(),
+        effects.display()
+    );
+    let pool = pool(endpoint(&flags));
     let mut events = pool.events();
-    call(&pool, "echo", "{}").await.unwrap();
     for round in 1..=2 {
-        let (once, again) = tokio::join!(call(&pool, "sleep", r#"{"ms":500}"#), async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+        let (once, again) = tokio::join!(call(&pool, "never", "{}"), async {
+            arrived(&effects, round).await;
             kill(*numbers(&pids).last().unwrap(), "KILL");
             // Nobody may have noticed yet.
             call_with(&pool, "echo", "{}", true, |_| {}).await
@@ -119,19 +120,20 @@ async fn a_lost_process_is_replaced_and_only_what_may_be_repeated_is_sent_again(
         again.unwrap();
         assert_eq!(numbers(&pids).len(), 1 + round);
     }
-    let (repeated, ()) = tokio::join!(
-        call_with(&pool, "sleep", r#"{"ms":500}"#, true, |_| {}),
-        async {
-            tokio::time::sleep(Duration::from_millis(100)).await;
-            kill(*numbers(&pids).last().unwrap(), "KILL");
+    let (repeated, ()) = tokio::join!(call_with(&pool, "again", "{}", true, |_| {}), async {
+        arrived(&effects, 3).await;
+        kill(*numbers(&pids).last().unwrap(), "KILL");
+    });
+    assert!(repeated.unwrap().contains("done"));
+    assert_eq!(numbers(&pids).len(), 4);
+    let three = async {
+        for _ in 0..3 {
+            while !matches!(events.recv().await.unwrap().what, Happening::Lost) {}
         }
-    );
-    assert!(repeated.unwrap().contains("slept"));
-    let mut lost = 0;
-    while let Ok(event) = events.try_recv() {
-        lost += u32::from(matches!(event.what, Happening::Lost));
-    }
-    assert_eq!(lost, 3);
+    };
+    tokio::time::timeout(PATIENCE, three)
+        .await
+        .expect("each loss is told");
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,7 +1,6 @@
 //! Streamable HTTP towards a server that behaves.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use http::{HeaderName, HeaderValue, Method};
 use serde_json::{Value, json};
@@ -12,6 +11,8 @@ use toolcrib_testkit::remote::{Remote as StandIn, SESSION, Settings};
 use toolcrib_upstream::mcp::credential::{Credentials, Given, choose};
 use toolcrib_upstream::mcp::http::{self as streamable, Client, Remote};
 use toolcrib_upstream::mcp::{Failure, Incoming, Kind, Link, Outgoing, sse};
+
+use crate::fixture::{PATIENCE, eventually};
 
 /// One end of a link, for tests.
 pub(crate) struct Talk {
@@ -86,7 +87,7 @@ impl Talk {
     }
 
     pub(crate) async fn next(&mut self) -> Incoming {
-        let next = tokio::time::timeout(Duration::from_secs(20), self.link.incoming.recv());
+        let next = tokio::time::timeout(PATIENCE, self.link.incoming.recv());
         next.await.expect("something in time").expect("a message")
     }
 
@@ -123,14 +124,8 @@ impl Talk {
 }
 
 /// Waits until the stand-in says yes, for events that have no other sign.
-pub(crate) async fn until(mut check: impl FnMut() -> bool) {
-    for _ in 0..1_000 {
-        if check() {
-            return;
-        }
-        tokio::time::sleep(Duration::from_millis(10)).await;
-    }
-    panic!("it never came to pass");
+pub(crate) async fn until(check: impl FnMut() -> bool) {
+    eventually("the stand-in says yes", check).await;
 }
 
 fn echo(method: &str) -> Value {

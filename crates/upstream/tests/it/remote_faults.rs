@@ -236,12 +236,11 @@ async fn a_server_that_hangs_up_or_is_not_there_is_told_apart() {
     let failure = talk.failure().await;
     assert!(matches!(failure, Failure::Broken(_)), "{failure:?}");
     let mut nobody = remote(&stand_in, "/mcp?key=hunter2", Credentials::none("x"));
-    let free = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
-    nobody
-        .url
-        .set_port(Some(free.local_addr().unwrap().port()))
-        .unwrap();
-    drop(free);
+    // Bound and not listened to: nobody else can take it, and whoever connects is refused.
+    let held = tokio::net::TcpSocket::new_v4().unwrap();
+    held.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let port = held.local_addr().unwrap().port();
+    nobody.url.set_port(Some(port)).unwrap();
     let mut talk = Talk::over(nobody);
     talk.ask(1, "tools/list").await;
     let failure = talk.failure().await;

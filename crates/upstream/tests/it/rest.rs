@@ -513,8 +513,13 @@ async fn a_server_that_does_not_answer_in_time_is_left() {
     };
     let outcome = silent.call(permit, &arguments, moment, None).await;
     assert!(matches!(outcome, Err(Failure::TimedOut(_))), "{outcome:?}");
-    drop(listener);
-    let gone = call(&silent, "list", &arguments).await;
+    // Bound and not listened to: nobody else can take it, and whoever connects is refused.
+    let held = tokio::net::TcpSocket::new_v4().unwrap();
+    held.bind(([127, 0, 0, 1], 0).into()).unwrap();
+    let away = adapter(&api, |settings| {
+        settings.base_url = Some(format!("http://{}", held.local_addr().unwrap()));
+    });
+    let gone = call(&away, "list", &arguments).await;
     assert!(
         matches!(&gone, Err(failure @ Failure::Unreachable(_)) if failure.was_not_delivered()),
         "{gone:?}"

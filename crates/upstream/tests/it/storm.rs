@@ -11,7 +11,8 @@ use std::time::{Duration, Instant};
 use toolcrib_upstream::mcp::{Call, Endpoint, Key, Pool, Way};
 
 use crate::fixture::{
-    call, endpoint, eventually, kill, lives, numbers, permit, pool, raw, server, surroundings,
+    PATIENCE, call, endpoint, eventually, kill, lives, numbers, permit, pool, raw, server,
+    surroundings,
 };
 
 const CYCLES: u32 = 200;
@@ -144,10 +145,10 @@ async fn load(
         }
         let key = caller * 10_000_000 + n;
         let arguments = format!(r#"{{"key":{key}}}"#);
-        let permit = permit("effect", &arguments, false, Duration::from_secs(10));
+        let permit = permit("effect", &arguments, false, PATIENCE);
         let text = raw(&arguments);
         let made = pool.call(permit, Call::new(Key::Shared, &text));
-        match tokio::time::timeout(Duration::from_secs(20), made)
+        match tokio::time::timeout(2 * PATIENCE, made)
             .await
             .expect("no call hangs")
         {

@@ -74,7 +74,18 @@ pub(crate) fn call(flags: &Flags, wire: &Wire, id: &Value, params: &Value) {
             ));
             "slept".to_owned()
         }
-        "never" => return,
+        "never" => return noted(flags, "never"),
+        "again" => {
+            noted(flags, "again");
+            if count(flags, "again") == 1 {
+                return;
+            }
+            "done".to_owned()
+        }
+        "meet" => {
+            wire.meet(arguments["of"].as_u64().unwrap_or(2));
+            "met".to_owned()
+        }
         "die" => exit(
             arguments["code"]
                 .as_i64()
@@ -126,31 +137,48 @@ pub(crate) fn call(flags: &Flags, wire: &Wire, id: &Value, params: &Value) {
             }
             "progressed".to_owned()
         }
-        name @ ("elicit" | "sample" | "roots") => {
-            let method = match name {
-                "elicit" => "elicitation/create",
-                "sample" => "sampling/createMessage",
-                _ => "roots/list",
-            };
-            let asked = json!({"message": "Your name?", "z": 1});
-            if !matches!(flags.era, Era::Modern | Era::Dual) {
-                wire.ask(method, &asked).to_string()
-            } else if params["requestState"] == "half-way" {
-                params["inputResponses"].to_string()
-            } else {
-                return wire.result(
-                    id,
-                    &json!({
-                        "resultType": "input_required", "requestState": "half-way",
-                        "inputRequests": {"q": {"method": method, "params": asked}},
-                    }),
-                );
-            }
-        }
+        name @ ("elicit" | "sample" | "roots") => match ask(flags, wire, params, name) {
+            Ok(answer) => answer,
+            Err(wanted) => return wire.result(id, &wanted),
+        },
         other => return wire.fault(id, -32602, &format!("there is no tool {other}")),
     };
     let content = json!([{"type": "text", "text": text}]);
     wire.result(id, &json!({"resultType": "complete", "content": content}));
+}
+
+/// What the client answers; where its era wants that, a result that asks for it.
+fn ask(flags: &Flags, wire: &Wire, params: &Value, name: &str) -> Result<String, Value> {
+    let method = match name {
+        "elicit" => "elicitation/create",
+        "sample" => "sampling/createMessage",
+        _ => "roots/list",
+    };
+    let asked = json!({"message": "Your name?", "z": 1});
+    if !matches!(flags.era, Era::Modern | Era::Dual) {
+        return Ok(wire.ask(method, &asked).to_string());
+    }
+    if params["requestState"] == "half-way" {
+        return Ok(params["inputResponses"].to_string());
+    }
+    Err(json!({
+        "resultType": "input_required", "requestState": "half-way",
+        "inputRequests": {"q": {"method": method, "params": asked}},
+    }))
+}
+
+/// Writes down that a call is here, where effects are counted.
+fn noted(flags: &Flags, what: &str) {
+    if let Some(file) = &flags.effects {
+        append(file, what);
+    }
+}
+
+/// How often that was written down.
+fn count(flags: &Flags, what: &str) -> usize {
+    let file = flags.effects.as_ref().expect("effects are counted");
+    let text = std::fs::read_to_string(file).expect("the file can be read");
+    text.lines().filter(|line| *line == what).count()
 }
 
 /// Tells a variable of its environment in every way but a result.

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::io::Write;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::sync::mpsc::{self, Receiver, Sender};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Condvar, Mutex};
 
 use serde_json::{Value, json};
 
@@ -18,6 +18,8 @@ pub(crate) struct Wire {
     asked: Mutex<HashMap<i64, Sender<Value>>>,
     cancelled: Mutex<Vec<Value>>,
     listening: Mutex<Option<Value>>,
+    here: Mutex<u64>,
+    arrival: Condvar,
 }
 
 impl Wire {
@@ -29,6 +31,8 @@ impl Wire {
             asked: Mutex::default(),
             cancelled: Mutex::default(),
             listening: Mutex::default(),
+            here: Mutex::default(),
+            arrival: Condvar::new(),
         }
     }
 
@@ -83,6 +87,16 @@ impl Wire {
         let meta = json!({"io.modelcontextprotocol/subscriptionId": id});
         let accepted = json!({"_meta": meta, "notifications": params["notifications"]});
         self.notify("notifications/subscriptions/acknowledged", &accepted);
+    }
+
+    /// Waits until so many have come here.
+    pub(crate) fn meet(&self, of: u64) {
+        let mut here = self.here.lock().expect("a lock");
+        *here += 1;
+        self.arrival.notify_all();
+        while *here < of {
+            here = self.arrival.wait(here).expect("a lock");
+        }
     }
 
     /// Says that the tools have changed.

@@ -4,6 +4,7 @@ use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::TcpStream;
 
 use super::*;
+use crate::http::listener::serve;
 
 async fn answer(stream: &mut TcpStream) -> String {
     let mut heard = Vec::new();
@@ -55,4 +56,42 @@ async fn an_address_that_is_taken_is_an_error() {
     let first = bind("127.0.0.1:0").await.unwrap();
     assert!(bind(&first.address().to_string()).await.is_err());
     assert!(bind("no-port").await.is_err());
+}
+
+/// A connection in memory, and what serves it.
+fn connected(visitor: &Visitor) -> (tokio::io::DuplexStream, tokio::task::JoinHandle<()>) {
+    let (theirs, ours) = tokio::io::duplex(256);
+    let peer = ([127, 0, 0, 1], 9).into();
+    let serving = serve(ours, peer, visitor.router.clone(), visitor.ending.clone());
+    (theirs, tokio::spawn(serving))
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_never_reads_its_answer_is_given_up() {
+    let visitor = Visitor::new();
+    let (mut client, serving) = connected(&visitor);
+    let hello = json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize",
+        "params": { "protocolVersion": "2025-11-25", "capabilities": {} } });
+    client.write_all(written(&hello).as_bytes()).await.unwrap();
+    let patience = std::time::Duration::from_millis(2 * toolcrib_core::limits::HTTP_STALL_MS);
+    tokio::time::timeout(patience, serving)
+        .await
+        .expect("the connection ends")
+        .unwrap();
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_stream_on_which_nothing_happens_stays_open() {
+    let visitor = Visitor::new();
+    let session = visitor.opens("2025-11-25").await;
+    let (mut client, serving) = connected(&visitor);
+    let request = format!(
+        "GET /mcp HTTP/1.1\r\nhost: localhost\r\naccept: text/event-stream\r\nmcp-session-id: {session}\r\n\r\n"
+    );
+    client.write_all(request.as_bytes()).await.unwrap();
+    let mut heard = Vec::new();
+    let long = std::time::Duration::from_millis(10 * toolcrib_core::limits::HTTP_STALL_MS);
+    let ended = tokio::time::timeout(long, client.read_to_end(&mut heard)).await;
+    assert!(ended.is_err() && !serving.is_finished());
+    assert!(heard.starts_with(b"HTTP/1.1 200 OK"));
 }

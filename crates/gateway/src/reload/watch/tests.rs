@@ -137,6 +137,48 @@ async fn a_file_that_another_one_names_is_watched_from_then_on() {
     scene.becomes(&[("a", "1"), ("b", "2")]).await;
 }
 
+/// A watcher that comes too late: when it begins to watch a directory, the next one is in it already.
+struct Late(Vec<PathBuf>);
+
+impl Watcher for Late {
+    fn new<F: notify::EventHandler>(_: F, _: notify::Config) -> notify::Result<Self> {
+        Ok(Self(Vec::new()))
+    }
+
+    fn watch(&mut self, _: &Path, _: RecursiveMode) -> notify::Result<()> {
+        self.0.pop().map_or(Ok(()), fs::create_dir)?;
+        Ok(())
+    }
+
+    fn unwatch(&mut self, _: &Path) -> notify::Result<()> {
+        Ok(())
+    }
+
+    fn kind() -> notify::WatcherKind {
+        notify::WatcherKind::NullWatcher
+    }
+}
+
+#[test]
+fn a_directory_that_comes_to_be_while_the_one_above_is_not_yet_watched_is_watched() {
+    let dir = tempfile::tempdir().unwrap();
+    let root = dir.path().canonicalize().unwrap();
+    let (one, two) = (root.join("one"), root.join("one/two"));
+    let mut lookout = Lookout::new(Arc::default(), SystemTime::UNIX_EPOCH);
+    let mut late = Late(vec![two.clone(), one]);
+    let files = [two.join("x")];
+    let mut rounds = 1;
+    while lookout.watch_once(&mut late, &files) {
+        rounds += 1;
+    }
+    assert_eq!(
+        rounds, 4,
+        "one for each directory, and one that finds no more"
+    );
+    let watched: Vec<_> = lookout.watched.keys().collect();
+    assert_eq!(watched, [&two]);
+}
+
 #[test]
 fn noise_in_a_watched_directory_is_not_a_change() {
     let dir = tempfile::tempdir().unwrap();

@@ -135,6 +135,36 @@ async fn an_answer_that_comes_too_late_is_dropped() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn progress_keeps_a_request_alive_where_silence_would_end_it() {
+    let (peer, mut far, _) = pair();
+    let options = Options {
+        idle: Some(Duration::from_millis(500)),
+        ..Options::default()
+    };
+    let pause = || tokio::time::sleep(Duration::from_millis(400));
+    let (lively, ()) = tokio::join!(peer.request("slow", None, &options), async {
+        let asked = far.next().await;
+        let token = &asked["params"]["_meta"]["progressToken"];
+        for n in 1..=3 {
+            pause().await;
+            far.say(
+                json!({"jsonrpc": "2.0", "method": "notifications/progress", "params": {"progressToken": token, "progress": n}}),
+            )
+            .await;
+        }
+        pause().await;
+        far.say(json!({"jsonrpc": "2.0", "id": asked["id"], "result": "done"}))
+            .await;
+    });
+    assert_eq!(lively.unwrap().get(), "\"done\"");
+    let silent = peer.request("slow", None, &options).await;
+    assert_eq!(
+        silent.unwrap_err().to_string(),
+        "it did not answer within 500 ms"
+    );
+}
+
+#[tokio::test(start_paused = true)]
 async fn every_question_of_the_server_is_answered() {
     let (peer, mut far, heard) = pair();
     let check = async |far: &mut Far, method: &str, expected: Value| {

@@ -144,8 +144,9 @@ impl Supervisor {
         drop(tenant);
         listening.abort();
         let _ = over.wait_for(Option::is_some).await;
-        drop(place);
         self.ended(&slot, why.as_ref());
+        // Only now, so that no more are said to be connected than there are places.
+        drop(place);
     }
 
     fn ended(&self, slot: &Slot, why: Option<&Failure>) {
