@@ -248,6 +248,7 @@ impl Template {
         self.parts.iter().any(|part| match part {
             Part::Literal(text) => {
                 secret::value_is_secret(text.expose())
+                    || secret::gives_secret(text.expose())
                     || (wholly_literal
                         && !text.expose().is_empty()
                         && secret::name_is_secret(field))

@@ -148,6 +148,41 @@ pub fn name_is_secret(name: &str) -> bool {
     })
 }
 
+/// Whether the last word of a name, or the last two, say that it holds a secret: `--api-key` does,
+/// `--api-key-file` names a file.
+pub fn name_ends_secret(name: &str) -> bool {
+    let (mut before, mut last) = ("", "");
+    for word in words(name) {
+        (before, last) = (last, word);
+    }
+    let together = || name_is_secret(&format!("{before}-{last}")) && !name_is_secret(before);
+    name_is_secret(last) || together()
+}
+
+/// Whether a text gives a secret beside its name, such as `--token=abc` or `Authorization: Bearer abc`, or holds a
+/// password in an address.
+pub fn gives_secret(text: &str) -> bool {
+    let mut named = false;
+    let mut given = false;
+    for (piece, separates) in pieces(text) {
+        if separates {
+            // A colon alone may stand in a path, as in `/run/token:ro`.
+            let assigns =
+                piece.contains('=') || piece.contains(':') && piece.contains([' ', '"', '\'']);
+            given = named && (assigns || given && piece.trim().is_empty());
+        } else if given && !matches!(piece, "Bearer" | "Basic") {
+            return true;
+        } else if !given {
+            named = name_ends_secret(piece);
+        }
+    }
+    let (_, address) = text.split_once("://").unwrap_or_default();
+    let host = address.split(['/', '?', '#']).next().unwrap_or_default();
+    let user = host.rsplit_once('@').map_or("", |(user, _)| user);
+    user.split_once(':')
+        .is_some_and(|(_, password)| !password.is_empty())
+}
+
 /// Whether all letters of some known word, or pair of words, occur in the name: they seldom do, and this is asked of
 /// every word of every log line.
 fn has_the_letters(name: &str) -> bool {
@@ -371,6 +406,32 @@ impl Word {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_secret_beside_its_name_is_known() {
+        for (text, expected) in [
+            ("--token=abc", true),
+            ("API_KEY=abc", true),
+            ("--apiKey=abc", true),
+            ("Authorization: Bearer abc", true),
+            ("https://example.com/?api_key=abc&x=1", true),
+            ("postgres://ada:hush@db/shop", true),
+            ("{\"token\": \"abc\"}", true),
+            ("--token=", false),
+            ("--token", false),
+            ("--token-file=/run/token", false),
+            ("--api-key-env=SHOP_KEY", false),
+            ("--tokenizer=fast", false),
+            ("postgres://ada@db/shop", false),
+            ("https://token.example.com:8443/mcp", false),
+            ("token:", false),
+            ("Authorization: Bearer ", false),
+            ("/run/token:/run/token:ro", false),
+            ("", false),
+        ] {
+            assert_eq!(gives_secret(text), expected, "{text}");
+        }
+    }
 
     #[test]
     fn a_secret_shows_nothing_of_itself() {

@@ -141,8 +141,14 @@ impl Doors {
         let tokens = tokens(settings, base).map_err(Failure::configuration)?;
         let listen = &settings.http.listen;
         let bound = http::bind(listen).await.map_err(|error| {
+            let help = match error.kind() {
+                std::io::ErrorKind::InvalidInput => {
+                    "write address and port, such as 127.0.0.1:7332"
+                }
+                _ => "end what listens there, or set http.listen to another address",
+            };
             Failure::configuration(format!(
-                "the HTTP door cannot listen on {listen}: {error}; end what listens there, or set http.listen to another address"
+                "the HTTP door cannot listen on {listen}: {error}; {help}"
             ))
         })?;
         let address = bound.address();

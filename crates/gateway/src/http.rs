@@ -28,7 +28,7 @@ use arc_swap::ArcSwap;
 use axum::Extension;
 use axum::Router;
 use axum::extract::{ConnectInfo, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderValue, Method, StatusCode, Uri, header};
 use axum::middleware::{self, Next};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -149,7 +149,8 @@ impl Door {
             router = router.route(path, get(metadata::show).with_state(Arc::clone(&door)));
         }
         let router = router
-            .fallback(|| async { (StatusCode::NOT_FOUND, NOTHING) })
+            .method_not_allowed_fallback(no_such_method)
+            .fallback(nothing)
             .layer(middleware::from_fn_with_state(Arc::clone(&door), check));
         (door, router)
     }
@@ -182,6 +183,25 @@ async fn offers(State(offered): State<Offered>, request: Request, next: Next) ->
         return next.run(request).await;
     }
     (StatusCode::NOT_FOUND, NOTHING).into_response()
+}
+
+/// Says that a path is none of ours, in the words of the door that it was meant for.
+async fn nothing(uri: Uri) -> Response {
+    if uri.path().starts_with("/api/") {
+        let why = "there is nothing here; /api/v1/openapi.json lists every path";
+        return api::refused(StatusCode::NOT_FOUND, why);
+    }
+    (StatusCode::NOT_FOUND, NOTHING).into_response()
+}
+
+/// Says that a path is asked in another way; the header `Allow` has it.
+async fn no_such_method(method: Method, uri: Uri) -> Response {
+    let status = StatusCode::METHOD_NOT_ALLOWED;
+    let why = format!("{method} is not answered here; the header Allow says what is");
+    if uri.path().starts_with("/api/") {
+        return api::refused(status, &why);
+    }
+    (status, format!("{why}\n")).into_response()
 }
 
 /// Lets in only requests that are meant for this door, and counts them.

@@ -73,13 +73,48 @@ pub(crate) fn failure(error: &Error, names: &Names) -> Value {
     Value::Object(told)
 }
 
+/// What is told beside the words of an API that refused.
+const REFUSAL: [&str; 5] = [
+    "status",
+    "meaning",
+    "suggestion",
+    "retry_after_seconds",
+    "provider",
+];
+
+/// Why a tool failed: its own words under `message`, and what an API's refusal says beside them.
+pub(crate) fn reasons(result: &Value) -> Map<String, Value> {
+    let refusal = &result["error"];
+    let mut told = Map::new();
+    match (refusal["status"].as_u64(), refusal["message"].as_str()) {
+        (Some(status), Some(message)) if refusal["suggestion"].is_string() => {
+            let message = format!("The API answered HTTP {status}: {message}");
+            told.insert("message".to_owned(), message.into());
+            for name in REFUSAL {
+                if let Some(value) = refusal.get(name) {
+                    told.insert(name.to_owned(), value.clone());
+                }
+            }
+        }
+        _ => {
+            told.insert("message".to_owned(), reason(result).into());
+        }
+    }
+    told
+}
+
 /// Why a tool failed, in its own words.
-pub(crate) fn reason(result: &Value) -> String {
+fn reason(result: &Value) -> String {
     match result {
         Value::String(text) => text.clone(),
         Value::Null => "the tool gave no reason".to_owned(),
         other => other.to_string(),
     }
+}
+
+/// What an API says of its next page: the arguments that ask for it.
+pub(crate) fn next_page(meta: Option<&Value>) -> Option<&Value> {
+    meta?.get("toolcrib/next")
 }
 
 /// What is to be said beside a result: how to read on, what could not be chosen, that it is an earlier answer.

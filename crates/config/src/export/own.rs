@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 use serde_json::Value as Json;
+use toolcrib_core::secret;
 
 use super::yaml::{quoted, scalar};
 use crate::model::server::{Handling, Isolation, Remote, Server, StaticTool, Stdio, Transport};
@@ -45,7 +46,13 @@ pub fn plain_secrets(servers: &[Server]) -> Vec<String> {
         };
         match &server.transport {
             Transport::Stdio(stdio) => {
-                stdio.args.iter().for_each(|arg| check("args", arg));
+                let mut option = String::new();
+                for arg in &stdio.args {
+                    let text = arg.exact();
+                    let named = secret_follows(&option) && !text.expose().starts_with('-');
+                    check(if named { &option } else { "args" }, arg);
+                    text.expose().clone_into(&mut option);
+                }
                 stdio
                     .env
                     .iter()
@@ -64,6 +71,11 @@ pub fn plain_secrets(servers: &[Server]) -> Vec<String> {
         }
     }
     found
+}
+
+/// Whether the argument after this one is a secret: `--password`, and not `--password=…` or `--password-file`.
+pub(crate) fn secret_follows(argument: &str) -> bool {
+    argument.starts_with('-') && !argument.contains('=') && secret::name_ends_secret(argument)
 }
 
 /// Lines of one server, at their depth.

@@ -115,6 +115,9 @@ fn plain_secrets_are_noticed() {
     check("GITHUB_TOKEN", "", false);
     check("Authorization", "Bearer ${A}", false);
     check("args", "ghp_0123456789abcdefghij", true);
+    check("args", "--token=abc", true);
+    check("args", "--token=${A}", false);
+    check("url", "https://${A}:${B}@example.com", false);
     check("PATH", "/usr/bin", false);
 }
 

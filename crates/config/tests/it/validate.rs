@@ -13,6 +13,7 @@ fn four_different_faults_are_reported_in_one_run() {
         "servers:\n\
          \x20 github:\n\
          \x20   command: npx\n\
+         \x20   args: [--password, hush, --token=abc, --token-file, x]\n\
          \x20   env: {GITHUB_TOKEN: ghp_0123456789abcdefghij}\n\
          \x20   tools: [{name: create_issue}, {name: delete_issue}]\n\
          toolRules:\n\
@@ -35,10 +36,14 @@ fn four_different_faults_are_reported_in_one_run() {
         "toolRules[3].server names \"gihtub\", which no server or adapter is called",
         "did you mean `github`?",
         "servers.github.env.GITHUB_TOKEN holds a secret in plain text",
+        "servers.github.args[1] holds a secret in plain text",
+        "servers.github.args[2] holds a secret in plain text",
     ] {
         assert!(shown.contains(expected), "missing {expected:?} in\n{shown}");
     }
-    assert!(!shown.contains("ghp_"), "{shown}");
+    for hidden in ["ghp_", "hush", "abc", "args[0]", "args[3]", "args[4]"] {
+        assert!(!shown.contains(hidden), "{hidden} in\n{shown}");
+    }
     assert!(all.iter().all(|d| d.position().is_some()), "{shown}");
     assert!(stage.load().is_err());
 }

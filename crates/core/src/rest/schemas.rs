@@ -189,6 +189,7 @@ pub(super) fn all() -> Value {
                 "left": text,
                 "unfiltered": text,
                 "replayed": {"type": "boolean"},
+                "next": {"type": "object", "description": "The arguments of the next page, where an API has one"},
                 "meta": {
                     "type": "object",
                     "required": ["adapter", "tool", "request_id", "timestamp"],

@@ -15,7 +15,7 @@ use crate::failure::Failure;
 #[command(after_help = "\
 Examples:
   toolcrib adapter check petstore.yaml
-  toolcrib adapter add petstore petstore.yaml")]
+  toolcrib adapter add petstore.yaml --name pets --env PETS_TOKEN")]
 pub struct Adapter {
     #[command(subcommand)]
     command: AdapterCommand,

@@ -80,9 +80,30 @@ pub(super) fn local(engine: &Engine) -> Caller {
     Caller::local(&engine.config().settings.policy)
 }
 
+/// Advice in the words of the command line.
+fn in_commands(advice: &str) -> String {
+    advice
+        .replace("confirmed: true", "--confirmed")
+        .replace("idempotency_key", "--idempotency-key")
+        .replace(
+            "List the servers first",
+            "`toolcrib list` shows the servers",
+        )
+        .replace(
+            "Search for the tool first; ids are written `server:tool`",
+            "`toolcrib search` finds tools, `toolcrib tools SERVER` lists them",
+        )
+        .replace(
+            "Correct the arguments as listed in violations",
+            "`toolcrib inspect SERVER TOOL` shows what it takes",
+        )
+}
+
 /// What the engine refused, as a command gives it back.
-pub(super) fn refused(error: Box<Error>) -> Failure {
+pub(super) fn refused(mut error: Box<Error>) -> Failure {
+    error.suggestion = error.suggestion.map(|advice| in_commands(&advice));
     let id = error.request_id.clone();
+    let violations = error.more.violations.take().map(|found| found.listed);
     let challenge = error
         .more
         .challenge
@@ -101,6 +122,9 @@ pub(super) fn refused(error: Box<Error>) -> Failure {
             failure.message = format!("{} Nearest: {}", failure.message, nearest.join(", "));
         }
         failure = failure.with("nearest", nearest);
+    }
+    if let Some(violations) = violations {
+        failure = failure.with("violations", serde_json::json!(violations));
     }
     let told = [("request_id", id), ("challenge", challenge)];
     for (name, value) in told {

@@ -139,7 +139,11 @@ fn configuration(
         || "no file of ours; the servers of other clients are used as they are".to_owned(),
         |path| context.surroundings.display(path),
     );
-    let servers = counted(config.servers.len(), "server");
+    let mut servers = counted(config.servers.len(), "server");
+    let adapters = config.settings.adapters.len();
+    if adapters > 0 {
+        servers = format!("{servers}, {}", counted(adapters, "adapter"));
+    }
     let check = if errors > 0 {
         let first = findings.iter().find(|f| f.severity == Severity::Error);
         let first = first.map(|f| f.message.clone()).unwrap_or_default();

@@ -8,6 +8,7 @@ use clap::Args;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
+use toolcrib_core::limits::CALL_TIMEOUT_MS_ASKED_MAX;
 
 use super::Context;
 use super::counter::{doing, local, refused, with_engine};
@@ -16,6 +17,7 @@ use crate::engine::Engine;
 use crate::engine::answer::{Answered, Outcome, Reply};
 use crate::engine::ask::{CallOptions, Execution};
 use crate::failure::Failure;
+use crate::telling;
 use crate::ui::{Line, Tone};
 
 /// Run a tool
@@ -54,6 +56,7 @@ pub struct Execute {
     dry_run: bool,
     /// How long the call may take
     #[arg(long, value_name = "MS")]
+    #[arg(value_parser = clap::value_parser!(u64).range(1..=CALL_TIMEOUT_MS_ASKED_MAX))]
     timeout: Option<u64>,
     /// A jq filter over the result
     #[arg(long, value_name = "FILTER")]
@@ -125,8 +128,7 @@ impl Execute {
         };
         match reply {
             Ok(reply) => show(context, &reply, &self.server, &self.tool),
-            Err(mut error) => {
-                error.suggestion = error.suggestion.map(|advice| in_options(&advice));
+            Err(error) => {
                 let failure = refused(error);
                 Err(show_failure(context, failure, &self.server, &self.tool))
             }
@@ -157,11 +159,27 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
     };
     let result = content(&answered.result);
     if answered.is_error {
-        let failure = Failure::new(Code::ToolExecutionError, plain(&result));
+        let mut told = telling::reasons(&result);
+        let advice = told.remove("suggestion");
+        let message = match (told.remove("message"), advice) {
+            (Some(Value::String(said)), Some(Value::String(advice))) => {
+                format!("{}. {advice}", said.trim_end_matches('.'))
+            }
+            _ => plain(&result),
+        };
+        let failure = Failure::new(Code::ToolExecutionError, message);
+        let failure = told
+            .into_iter()
+            .fold(failure, |failure, (name, value)| failure.with(&name, value));
         return Err(show_failure(context, failure, server, tool));
     }
+    let whole: Value = serde_json::from_str(answered.result.get()).unwrap_or_default();
+    let next = telling::next_page(whole.get("_meta"));
     if context.ui.is_json() {
         let mut shown = json!({ "success": true, "result": result });
+        if let Some(next) = next {
+            shown["next"] = next.clone();
+        }
         if let Some(rest) = &answered.rest {
             shown["rest"] = json!(rest);
         }
@@ -176,6 +194,10 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
     context.ui.line("Result:");
     for line in plain(&result).lines() {
         context.ui.line(format!("  {line}"));
+    }
+    if let Some(next) = next {
+        let note = format!("There is more; the next page has these arguments: {next}");
+        context.ui.note(note);
     }
     said_about(context, answered);
     Ok(())
@@ -196,13 +218,6 @@ fn said_about(context: &mut Context, answered: &Answered) {
             .ui
             .note(format!("The result was cut: {} left.", rest.left));
     }
-}
-
-/// Advice in the words of the command line.
-fn in_options(advice: &str) -> String {
-    advice
-        .replace("confirmed: true", "--confirmed")
-        .replace("idempotency_key", "--idempotency-key")
 }
 
 /// The failure as the documents print it; in JSON the failure itself says everything.

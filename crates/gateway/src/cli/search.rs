@@ -138,14 +138,16 @@ fn show(context: &mut Context, query: &str, found: &Found) {
 fn unheard(found: &Found) -> Option<String> {
     match (found.pending_servers, found.failed_servers) {
         (0, 0) => None,
+        (1, 0) => Some("1 server has not answered yet; search again in a moment".to_owned()),
         (pending, 0) => Some(format!(
             "{pending} servers have not answered yet; search again in a moment"
         )),
+        (0, 1) => Some("1 server could not be asked; `toolcrib doctor` says why".to_owned()),
         (0, failed) => Some(format!(
-            "{failed} servers could not be asked; `toolcrib list` says why"
+            "{failed} servers could not be asked; `toolcrib doctor` says why"
         )),
         (pending, failed) => Some(format!(
-            "{pending} servers have not answered yet and {failed} could not be asked; `toolcrib list` says why"
+            "{pending} of the servers have not answered yet and {failed} could not be asked; `toolcrib doctor` says why"
         )),
     }
 }

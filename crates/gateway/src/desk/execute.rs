@@ -127,13 +127,18 @@ fn answer(answered: &Answered, mut told: Value, meta: Value) -> (Value, Vec<Valu
     }
     let content = Content::read(value);
     if answered.is_error {
-        let message = telling::reason(&content.result);
         told["success"] = false.into();
-        told["error"] = json!({"code": Code::ToolExecutionError, "message": message});
+        told["error"] = json!({"code": Code::ToolExecutionError});
+        for (name, value) in telling::reasons(&content.result) {
+            told["error"][name] = value;
+        }
         told["meta"] = meta;
         told["next_step"] =
             "Read error.message, correct params and call gateway.execute again".into();
         return (told, content.blocks);
+    }
+    if let Some(next) = telling::next_page(content.rest.get("_meta")) {
+        told["next"] = next.clone();
     }
     told["data"] = content.result;
     telling::beside(answered, &mut told);
@@ -179,7 +184,50 @@ fn next_step(error: &Error) -> String {
     match (fixed, &error.suggestion) {
         ("", Some(suggestion)) => suggestion.clone(),
         ("", None) if error.code.retryable() => "Try again in a moment".to_owned(),
+        ("", None) if matches!(error.code, Code::ValidationError | Code::ScopeRequired) => {
+            "Do as error.message says and ask again".to_owned()
+        }
         ("", None) => "Use gateway.reference with topic errors".to_owned(),
         (fixed, _) => fixed.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::definition::raw;
+
+    fn told(result: &Value, is_error: bool) -> Value {
+        let answered = Answered {
+            result: raw(result),
+            is_error,
+            replayed: false,
+            rest: None,
+            unfiltered: None,
+        };
+        answer(&answered, json!({"success": true}), json!({})).0
+    }
+
+    #[test]
+    fn the_next_page_of_an_api_is_told() {
+        let result = json!({"content": [], "structuredContent": [1], "_meta": {"toolcrib/next": {"page": "2"}}});
+        let told = told(&result, false);
+        assert_eq!(
+            (&told["data"], &told["next"]),
+            (&json!([1]), &json!({"page": "2"}))
+        );
+    }
+
+    #[test]
+    fn the_refusal_of_an_api_is_one_sentence_with_its_parts_beside_it() {
+        let refusal =
+            json!({"error": {"status": 404, "message": "no such order", "suggestion": "List."}});
+        let result = json!({"content": [], "structuredContent": refusal, "isError": true});
+        let told = told(&result, true);
+        assert_eq!(
+            told["error"],
+            json!({"code": "TOOL_EXECUTION_ERROR", "message": "The API answered HTTP 404: no such order",
+                "status": 404, "suggestion": "List."})
+        );
     }
 }

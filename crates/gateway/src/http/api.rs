@@ -38,7 +38,7 @@ use crate::mcp::gate::Gate;
 use crate::telemetry::{Kind, request_span};
 
 use problem::Problem;
-pub(super) use problem::unauthorised;
+pub(super) use problem::{refused, unauthorised};
 
 /// Reads the configuration again and says what came of it.
 pub type Reload = Arc<dyn Fn() -> BoxFuture<'static, Option<Value>> + Send + Sync>;
@@ -268,12 +268,11 @@ impl Asked {
             (text, _) => text,
         };
         let raw = RawValue::from_string(text.to_owned());
+        let wrong = |why: String| Problem::plain(Code::ValidationError, why);
         match raw {
             Ok(raw) if raw.get().starts_with('{') => Ok(raw),
-            _ => Err(Problem::plain(
-                Code::ValidationError,
-                "The body must be a JSON object.",
-            )),
+            Err(error) if !text.is_empty() => Err(wrong(format!("The body is not JSON: {error}."))),
+            _ => Err(wrong("The body must be a JSON object.".to_owned())),
         }
     }
 }

@@ -123,7 +123,8 @@ impl Identity {
         }
         let Some(tokens) = &terms.tokens else {
             return Err(Refused::Invalid(
-                "this key is not known, or no longer".into(),
+                "this key is not known, or no longer; `toolcrib keys create` makes a new one"
+                    .into(),
             ));
         };
         let token = tokens.check(secret.expose(), now_ms).await?;
@@ -149,7 +150,9 @@ fn presented(headers: &HeaderMap) -> Result<Option<Secret>, Refused> {
         .split_once(' ')
         .filter(|(scheme, _)| scheme.eq_ignore_ascii_case("bearer"))
         .map(|(_, secret)| secret.trim())
-        .ok_or_else(|| wrong("only bearer tokens are accepted"))?;
+        .ok_or_else(|| {
+            wrong("only bearer tokens are accepted; send the key as Authorization: Bearer KEY")
+        })?;
     if secret.is_empty() || secret.len() > BEARER_BYTES_MAX {
         return Err(wrong("the bearer token is empty or too long"));
     }

@@ -273,3 +273,37 @@ async fn what_cannot_be_read_is_refused_with_a_reason() {
     )
     .await;
 }
+
+#[tokio::test]
+async fn a_wrong_path_or_method_is_answered_in_the_words_of_its_door() {
+    let visitor = Visitor::new();
+    let check = async |method: Method, path: &str, status: u16, kind: &str, part: &str| {
+        let mut request = request(method, &[], Body::empty());
+        *request.uri_mut() = path.parse().unwrap();
+        let response = visitor.sends(request).await;
+        let found = (
+            response.status().as_u16(),
+            response.headers()["content-type"].clone(),
+        );
+        assert_eq!(
+            (found.0, found.1.to_str().unwrap()),
+            (status, kind),
+            "{path}"
+        );
+        let allowed = response.headers().get("allow").cloned();
+        assert_eq!(allowed.is_some(), status == 405, "{path}: {allowed:?}");
+        let said = text(response).await;
+        assert!(said.contains(part), "{said}");
+    };
+    let (plain, problem) = ("text/plain; charset=utf-8", "application/problem+json");
+    check(Method::GET, "/nowhere", 404, plain, "MCP is at /mcp").await;
+    check(
+        Method::GET,
+        "/api/nowhere",
+        404,
+        problem,
+        "/api/v1/openapi.json",
+    )
+    .await;
+    check(Method::PUT, "/mcp", 405, plain, "the header Allow says").await;
+}

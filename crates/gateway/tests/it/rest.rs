@@ -59,6 +59,12 @@ fn the_documented_path_runs_tools_under_the_policy_of_every_door() {
         (&refused["success"], &refused["tool_id"]),
         (&json!(false), &json!("paystack:charge-authorization"))
     );
+    let advice = refused["suggestion"].as_str().unwrap();
+    assert!(advice.contains("the header Idempotency-Key"), "{advice}");
+    let broken = web.get(CHARGE);
+    assert_eq!(broken.status, 405);
+    assert_eq!(broken.headers["allow"], "POST");
+    assert_eq!(broken.json()["title"], "Method not allowed");
     assert!(payments.received().is_empty());
     let key = [("idempotency-key", "k1")];
     let first = fine(&web.tell(CHARGE, &key, &charge()));

@@ -30,6 +30,9 @@ pub enum Failure {
     /// The arguments cannot be made into a request.
     #[error("the arguments cannot be sent: {0}")]
     Arguments(String),
+    /// The configuration does not let it be called.
+    #[error("it cannot be called as it is configured: {0}")]
+    Configuration(String),
     /// It did not answer in time.
     #[error("it did not answer within {} ms", .0.as_millis())]
     TimedOut(Duration),
@@ -96,6 +99,7 @@ impl Failure {
             Failure::NotStarted(_)
                 | Failure::Unreachable(_)
                 | Failure::Arguments(_)
+                | Failure::Configuration(_)
                 | Failure::Unauthorised(_)
                 | Failure::SessionLost
                 | Failure::Overloaded

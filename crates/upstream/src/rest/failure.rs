@@ -64,7 +64,9 @@ impl From<Failure> for crate::mcp::Failure {
             Failure::Unreachable(why) => Self::Unreachable(why),
             Failure::Arguments(why) => Self::Arguments(why),
             Failure::Token(_) => Self::Unauthorised(failure.to_string()),
-            other => Self::Unreachable(other.to_string()),
+            Failure::Configuration(why) => Self::Configuration(why),
+            Failure::Private(_) => Self::Configuration(failure.to_string()),
+            Failure::Misused => Self::Unreachable(failure.to_string()),
         }
     }
 }

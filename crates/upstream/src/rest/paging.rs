@@ -76,7 +76,7 @@ fn last_of(operation: &Operation, value: &Value) -> Option<Value> {
     let last = value.get("data")?.as_array()?.last()?.get("id")?;
     Some(Value::Object(Map::from_iter([(
         input.to_owned(),
-        last.clone(),
+        fitting(operation, input, last.clone()),
     )])))
 }
 
@@ -88,10 +88,39 @@ fn query<'a>(operation: &'a Operation, name: &str) -> Option<&'a str> {
 
 fn of_cursor(operation: &Operation, cursor: &Value) -> Value {
     let known = CURSORS.iter().find_map(|name| query(operation, name));
+    let argument = known.unwrap_or("next");
     Value::Object(Map::from_iter([(
-        known.unwrap_or("next").to_owned(),
-        cursor.clone(),
+        argument.to_owned(),
+        fitting(operation, argument, cursor.clone()),
     )]))
+}
+
+/// A value as the argument's schema wants it: a number where it is one, a text where a number was given for one.
+fn fitting(operation: &Operation, argument: &str, value: Value) -> Value {
+    let schema = &operation.tool.input_schema["properties"][argument];
+    let wants = |kind: &str| match &schema["type"] {
+        Value::String(one) => one == kind,
+        Value::Array(several) => several.iter().any(|one| one == kind),
+        _ => false,
+    };
+    match &value {
+        Value::String(text) if !wants("string") => {
+            let number = wants("integer") || wants("number");
+            let read: Option<Value> = serde_json::from_str(text).ok();
+            match read {
+                Some(read)
+                    if number && read.is_number() || wants("boolean") && read.is_boolean() =>
+                {
+                    read
+                }
+                _ => value,
+            }
+        }
+        Value::Number(number) if wants("string") && !wants("integer") && !wants("number") => {
+            number.to_string().into()
+        }
+        _ => value,
+    }
 }
 
 /// The parameters of the address that the operation knows.
@@ -102,7 +131,13 @@ fn of_address(operation: &Operation, address: &str) -> Value {
         .iter()
         .flat_map(|url| url.query_pairs().into_owned().collect::<Vec<_>>());
     let known: Map<String, Value> = pairs
-        .filter_map(|(name, value)| Some((query(operation, &name)?.to_owned(), value.into())))
+        .filter_map(|(name, value)| {
+            let argument = query(operation, &name)?;
+            Some((
+                argument.to_owned(),
+                fitting(operation, argument, value.into()),
+            ))
+        })
         .collect();
     if known.is_empty() {
         return Value::Object(Map::from_iter([("next".to_owned(), address.into())]));

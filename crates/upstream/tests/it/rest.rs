@@ -31,7 +31,7 @@ const SPEC: &str = r#"{"openapi": "3.0.0", "info": {"title": "Shop"},
     "paths": {
         "/orders": {
             "get": {"operationId": "list", "security": [], "parameters": [
-                {"name": "cursor", "in": "query", "schema": {"type": "string"}}, {"name": "page", "in": "query", "schema": {}}, {"name": "starting_after", "in": "query", "schema": {}}]},
+                {"name": "cursor", "in": "query", "schema": {"type": "string"}}, {"name": "page", "in": "query", "schema": {"type": "integer"}}, {"name": "starting_after", "in": "query", "schema": {}}]},
             "post": {"operationId": "create", "security": [{"pair": []}, {"token": []}], "requestBody": {"content": {"application/x-www-form-urlencoded": {
                 "schema": {"type": "object", "properties": {"amount": {"type": "integer"}, "items": {"type": "array"}, "metadata": {"type": "object"}}},
                 "encoding": {"items": {"style": "deepObject", "explode": true}}}}},
@@ -356,11 +356,15 @@ async fn paging_hints_are_passed_on() {
                 "link",
                 "<https://x.com/orders?page=3&secret=1>; rel=\"next\", </>; rel=\"prev\"",
             ),
-            json!({"page": "3"}),
+            json!({"page": 3}),
         ),
         (
             Reply::json(200, &json!({"next_cursor": "c2"})),
             json!({"cursor": "c2"}),
+        ),
+        (
+            Reply::json(200, &json!({"next_cursor": 7})),
+            json!({"cursor": "7"}),
         ),
         (
             Reply::json(200, &json!({"meta": {"next": "/orders?cursor=c3"}})),

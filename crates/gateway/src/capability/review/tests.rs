@@ -290,19 +290,26 @@ async fn what_is_rejected_or_expired_stays_out() {
 #[tokio::test]
 async fn an_entry_with_a_secret_in_it_is_refused() {
     let scene = Scene::new().await;
-    let mut subject = scene.subject();
-    let Transport::Stdio(stdio) = &mut subject.server.transport else {
-        unreachable!()
-    };
-    stdio.args.push(Template::literal(
-        "ghp_0123456789abcdefghijklmnopqrstuvwxyz",
-    ));
-    let refused = scene.desk.introspect(&scene.service, &subject, &[]).await;
-    let said = refused.unwrap_err().to_string();
-    assert!(
-        said.contains("secret in plain letters") && !said.contains("ghp_"),
-        "{said}"
-    );
+    for arguments in [
+        vec!["ghp_hush56789abcdefghijklmnopqrstuvwxyz"],
+        vec!["--token=hush"],
+        vec!["--token", "hush"],
+        vec!["API_KEY=hush"],
+    ] {
+        let mut subject = scene.subject();
+        let Transport::Stdio(stdio) = &mut subject.server.transport else {
+            unreachable!()
+        };
+        stdio
+            .args
+            .extend(arguments.iter().copied().map(Template::literal));
+        let refused = scene.desk.introspect(&scene.service, &subject, &[]).await;
+        let said = refused.unwrap_err().to_string();
+        assert!(
+            said.contains("secret in plain letters") && !said.contains("hush"),
+            "{said}"
+        );
+    }
 }
 
 /// Every step of a promotion fails in turn; whoever comes next finishes it.

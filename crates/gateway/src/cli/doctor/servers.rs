@@ -29,7 +29,18 @@ struct Named {
     name: String,
     enabled: bool,
     declares: bool,
-    remote: bool,
+    way: Way,
+}
+
+/// How it is reached.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Way {
+    /// As a process of this machine.
+    Process,
+    /// At an address.
+    Remote,
+    /// As a REST API, by its description.
+    Api,
 }
 
 fn all(config: &Config) -> Vec<Named> {
@@ -38,7 +49,10 @@ fn all(config: &Config) -> Vec<Named> {
         name: server.name.clone(),
         enabled: server.enabled,
         declares: !server.tools.is_empty(),
-        remote: !matches!(server.transport, Transport::Stdio(_)),
+        way: match server.transport {
+            Transport::Stdio(_) => Way::Process,
+            Transport::Http(_) | Transport::Sse(_) => Way::Remote,
+        },
     });
     let known: Vec<Named> = servers.collect();
     let adapters = config.settings.adapters.iter();
@@ -48,7 +62,7 @@ fn all(config: &Config) -> Vec<Named> {
             name: name.clone(),
             enabled: adapter.enabled.0,
             declares: false,
-            remote: false,
+            way: Way::Api,
         });
     let adapters: Vec<Named> = adapters.collect();
     known.into_iter().chain(adapters).collect()
@@ -172,7 +186,11 @@ async fn ask(connections: &Connections, server: &Named) -> Check {
         }
         Err(error) => {
             let advice = advice(&error, server);
-            Check::new(AREA, &server.name, State::Bad, error.to_string()).advise(advice)
+            let message = match &error {
+                DiscoveryError::ConnectionFailed(why) if server.way == Way::Api => why.clone(),
+                error => error.to_string(),
+            };
+            Check::new(AREA, &server.name, State::Bad, message).advise(advice)
         }
     };
     let ms = u64::try_from(ms).unwrap_or(u64::MAX);
@@ -201,7 +219,7 @@ fn time(ms: u128) -> String {
 fn advice(error: &DiscoveryError, server: &Named) -> String {
     let name = &server.name;
     match error {
-        DiscoveryError::AuthenticationFailed(_) if server.remote => {
+        DiscoveryError::AuthenticationFailed(_) if server.way == Way::Remote => {
             format!("run `toolcrib login {name}`, or set its headers in the configuration")
         }
         DiscoveryError::AuthenticationFailed(_) => {
@@ -214,7 +232,10 @@ fn advice(error: &DiscoveryError, server: &Named) -> String {
         DiscoveryError::SessionInitFailed(_) => {
             "check its command or address: what answers is no MCP server".to_owned()
         }
-        DiscoveryError::ConnectionFailed(_) if server.remote => {
+        DiscoveryError::ConnectionFailed(_) if server.way == Way::Api => format!(
+            "correct `adapters.{name}` in the configuration: `spec` says where its description is, `auth` where its secret is"
+        ),
+        DiscoveryError::ConnectionFailed(_) if server.way == Way::Remote => {
             "check its address and the network".to_owned()
         }
         DiscoveryError::ConnectionFailed(_) => {
@@ -238,28 +259,30 @@ mod tests {
 
     #[test]
     fn every_failure_has_its_advice() {
-        let named = |remote| Named {
-            name: "x".to_owned(),
-            enabled: true,
-            declares: false,
-            remote,
-        };
-        let check = |error: E, remote, part: &str| {
-            let advice = advice(&error, &named(remote));
+        let check = |error: E, way, part: &str| {
+            let named = Named {
+                name: "x".to_owned(),
+                enabled: true,
+                declares: false,
+                way,
+            };
+            let advice = advice(&error, &named);
             assert!(advice.contains(part), "{error:?}: {advice}");
         };
+        let (process, remote) = (Way::Process, Way::Remote);
         check(
             E::AuthenticationFailed(String::new()),
-            true,
+            remote,
             "toolcrib login x",
         );
-        check(E::AuthenticationFailed(String::new()), false, "`env`");
-        check(E::Timeout(Duration::ZERO), true, "startTimeoutMs");
-        check(E::RateLimited(Duration::ZERO), true, "later");
-        check(E::SessionInitFailed(String::new()), true, "no MCP server");
-        check(E::ConnectionFailed(String::new()), true, "network");
-        check(E::ConnectionFailed(String::new()), false, "by hand");
-        check(E::ToolsListFailed(String::new()), false, "maker");
+        check(E::AuthenticationFailed(String::new()), process, "`env`");
+        check(E::Timeout(Duration::ZERO), remote, "startTimeoutMs");
+        check(E::RateLimited(Duration::ZERO), remote, "later");
+        check(E::SessionInitFailed(String::new()), remote, "no MCP server");
+        check(E::ConnectionFailed(String::new()), remote, "network");
+        check(E::ConnectionFailed(String::new()), process, "by hand");
+        check(E::ConnectionFailed(String::new()), Way::Api, "adapters.x");
+        check(E::ToolsListFailed(String::new()), process, "maker");
     }
 
     #[test]

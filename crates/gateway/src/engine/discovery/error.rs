@@ -78,6 +78,7 @@ impl From<Failure> for DiscoveryError {
             Failure::NotStarted(_)
             | Failure::Exited { .. }
             | Failure::Unreachable(_)
+            | Failure::Configuration(_)
             | Failure::Broken(_)
             | Failure::Cancelled
             | Failure::Closed => Self::ConnectionFailed(said),

@@ -190,6 +190,17 @@ fn failed(failure: &Failure) -> Box<Error> {
             )
             .suggest("Correct the arguments; the call had no effect");
         }
+        // Our own words, about our own configuration.
+        Failure::Configuration(why) => {
+            return Error::new(
+                Code::ToolExecutionError,
+                format!(
+                    "Tool execution failed: it cannot be called as it is configured: {}.",
+                    cover(why)
+                ),
+            )
+            .suggest("The call had no effect; have the configuration corrected");
+        }
         Failure::Broken(_) => "the connection to its server broke before an answer came",
         Failure::Status { status, .. } => {
             return Error::new(
@@ -255,6 +266,11 @@ mod tests {
                 End::Failed(Failure::Arguments("`file` must be a text in base64".into())),
                 Some(KeyFate::Forget),
                 Some(Code::ToolValidationError),
+            ),
+            (
+                End::Failed(Failure::Configuration("set baseUrl".into())),
+                Some(KeyFate::Forget),
+                Some(Code::ToolExecutionError),
             ),
             (
                 End::Failed(Failure::Broken("reset".into())),
@@ -334,6 +350,11 @@ mod tests {
         assert_eq!(
             wrong.message,
             "The arguments cannot be sent: `file` must be a text in base64."
+        );
+        let told = failed(&Failure::Configuration("set baseUrl".into()));
+        assert_eq!(
+            told.message,
+            "Tool execution failed: it cannot be called as it is configured: set baseUrl."
         );
         let fault = Fault::new(-32603, "bad token ghp_0123456789abcdefghij\u{7}".to_owned());
         assert_eq!(

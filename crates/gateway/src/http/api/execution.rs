@@ -20,7 +20,7 @@ impl Counter {
             ..Execution::new(adapter, tool, asked.object(Some("{}"))?)
         };
         let id = format!("{adapter}:{tool}");
-        self.run(asked, execution, &id).await
+        self.run(asked, execution, &id, in_headers).await
     }
 
     /// Runs a tool by its id.
@@ -35,12 +35,22 @@ impl Counter {
             trace: asked.trace.clone(),
             ..Execution::new(wish.adapter, wish.tool, params)
         };
-        self.run(asked, execution, &wish.id).await
+        self.run(asked, execution, &wish.id, str::to_owned).await
     }
 
-    async fn run(&self, asked: &Asked, execution: Execution, id: &str) -> Told {
+    /// Runs a tool; `worded` puts advice into the words of the path that was asked.
+    async fn run(
+        &self,
+        asked: &Asked,
+        execution: Execution,
+        id: &str,
+        worded: fn(&str) -> String,
+    ) -> Told {
         let told = self.desk().execute(&asked.caller, execution).await;
-        let (mut answer, blocks) = told.map_err(|error| Problem::of(&error, Some(id)))?;
+        let (mut answer, blocks) = told.map_err(|mut error| {
+            error.suggestion = error.suggestion.as_deref().map(worded);
+            Problem::of(&error, Some(id))
+        })?;
         if answer["resultType"] == "input_required" {
             return Err(Problem::plain(
                 Code::ToolExecutionError,
@@ -76,4 +86,11 @@ fn with_headers(mut options: CallOptions, asked: &Asked) -> CallOptions {
     options.idempotency_key = options.idempotency_key.or_else(|| key.map(str::to_owned));
     options.confirmed |= asked.headers.get("X-Confirmed") == Some(&Value::Bool(true));
     options
+}
+
+/// Advice for who runs a tool by its path, where key and confirmation are headers.
+fn in_headers(advice: &str) -> String {
+    advice
+        .replace("confirmed: true", "the header X-Confirmed: true")
+        .replace("idempotency_key", "the header Idempotency-Key")
 }

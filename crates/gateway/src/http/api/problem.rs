@@ -118,6 +118,11 @@ pub(in crate::http) fn unauthorised(refusal: Response, why: &str) -> Response {
     Response::from_parts(parts, Value::Object(fields).to_string().into())
 }
 
+/// A refusal of the door itself, which has no code of the table.
+pub(in crate::http) fn refused(status: StatusCode, why: &str) -> Response {
+    unauthorised(status.into_response(), why)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -62,13 +62,12 @@ pub(super) fn answered(answered: &Answered, server: &str, tool: &str) -> Box<Raw
     }
     let content = Content::read(value);
     if answered.is_error {
-        let message = telling::reason(&content.result);
-        let error = json!({
-            "code": Code::ToolExecutionError,
-            "message": message,
-            "server": server,
-            "tool": tool,
-        });
+        let mut error = json!({"code": Code::ToolExecutionError});
+        for (name, value) in telling::reasons(&content.result) {
+            error[name] = value;
+        }
+        error["server"] = server.into();
+        error["tool"] = tool.into();
         return failed(&error, content.blocks);
     }
     let mut told = json!({"success": true, "result": content.result});
@@ -139,6 +138,21 @@ mod tests {
         assert_eq!(
             text,
             json!({"success": true, "result": null, "page": "ab.3", "left": "9 of 12 parts"})
+        );
+    }
+
+    #[test]
+    fn the_refusal_of_an_api_is_told_in_its_parts() {
+        let refusal = json!({"error": {"status": 404, "message": "no such order",
+            "suggestion": "List first.", "meaning": "There is no such order", "provider": {"a": 1}}});
+        let result = json!({"content": [], "structuredContent": refusal, "isError": true});
+        let (_, text) = told(&answered(&answer(&result, true, None), "shop", "get"));
+        assert_eq!(
+            text,
+            json!({"success": false, "error": {"code": "TOOL_EXECUTION_ERROR",
+                "message": "The API answered HTTP 404: no such order", "status": 404,
+                "meaning": "There is no such order", "suggestion": "List first.", "provider": {"a": 1},
+                "server": "shop", "tool": "get"}})
         );
     }
 
