@@ -150,7 +150,8 @@ fn write_number(number: &serde_json::Number, text: &mut String) {
     }
 }
 
-fn write_string(string: &str, text: &mut String) {
+/// Appends a text as [`canonical`] writes it.
+pub fn write_string(string: &str, text: &mut String) {
     text.push('"');
     // Few texts hold anything that is written otherwise than it stands.
     if !string.bytes().any(|b| b < b' ' || b == b'"' || b == b'\\') {

@@ -110,7 +110,6 @@ impl Engine {
         tracer: Tracer,
     ) -> Result<Arc<Self>> {
         let terms = Terms::new(Arc::clone(&config))?;
-        upstream.configure(&config);
         let empty = Snapshot::new(0, Arc::clone(&config), Arc::default(), Vec::new());
         let engine = Arc::new(Self {
             snapshot: ArcSwap::from_pointee(empty),
@@ -133,7 +132,10 @@ impl Engine {
             hurry: CancellationToken::new(),
         });
         engine.see_settlements().await;
-        let (stocked, cache) = engine.stock(terms, None).await;
+        // The store is asked while the ways to the servers are made ready.
+        let accepted = engine.accepted();
+        engine.upstream.configure(&config);
+        let (stocked, cache) = engine.stock(terms, None, accepted).await;
         engine.put_in_place(stocked, cache);
         Ok(engine)
     }
@@ -204,8 +206,8 @@ impl Engine {
         let terms = Terms::new(Arc::clone(&config))?;
         self.upstream.configure(&config);
         self.asking.forgive();
-        let before = self.snapshot();
-        let (stocked, cache) = self.stock(terms, Some(&before)).await;
+        let (before, accepted) = (self.snapshot(), self.accepted());
+        let (stocked, cache) = self.stock(terms, Some(&before), accepted).await;
         self.put_in_place(stocked, cache);
         self.reloads.send_modify(|count| *count += 1);
         Ok(())

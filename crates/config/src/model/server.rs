@@ -188,25 +188,116 @@ impl Server {
     /// A hash of what the server runs or where it is, with which variables and headers, so that the
     /// same server under two names is seen to be one. Names, descriptions and handling do not count.
     pub fn fingerprint(&self) -> String {
-        let pairs = |map: &IndexMap<String, Template>| -> Json {
-            map.iter()
-                .map(|(k, v)| (k.clone(), Json::from(v.exact().expose())))
-                .collect::<serde_json::Map<_, _>>()
-                .into()
+        let mut text = String::with_capacity(256);
+        match &self.transport {
+            Transport::Stdio(stdio) => {
+                text.push_str("{\"args\":[");
+                for (at, arg) in stdio.args.iter().enumerate() {
+                    text.push_str(if at > 0 { "," } else { "" });
+                    write(Some(arg), &mut text);
+                }
+                text.push_str("],\"command\":");
+                write(Some(&stdio.command), &mut text);
+                text.push_str(",\"cwd\":");
+                write(stdio.cwd.as_ref(), &mut text);
+                text.push_str(",\"env\":");
+                write_pairs(&stdio.env, &mut text);
+                text.push_str(",\"envFile\":");
+                write(stdio.env_file.as_ref(), &mut text);
+            }
+            Transport::Http(remote) | Transport::Sse(remote) => {
+                text.push_str("{\"headers\":");
+                write_pairs(&remote.headers, &mut text);
+                text.push_str(",\"url\":");
+                let url = remote.url.exact();
+                canon::write_string(url.expose().trim_end_matches('/'), &mut text);
+            }
+        }
+        text.push('}');
+        canon::Hash::of(text.as_bytes()).to_string()
+    }
+}
+
+/// Appends a text in the spelling of our own files to canonical JSON.
+fn write(template: Option<&Template>, to: &mut String) {
+    match template {
+        Some(template) => canon::write_string(template.exact().expose(), to),
+        None => to.push_str("null"),
+    }
+}
+
+fn write_pairs(pairs: &IndexMap<String, Template>, to: &mut String) {
+    let mut pairs: Vec<(&String, &Template)> = pairs.iter().collect();
+    pairs.sort_by(|a, b| a.0.encode_utf16().cmp(b.0.encode_utf16()));
+    to.push('{');
+    for (at, (name, value)) in pairs.into_iter().enumerate() {
+        to.push_str(if at > 0 { "," } else { "" });
+        canon::write_string(name, to);
+        to.push(':');
+        write(Some(value), to);
+    }
+    to.push('}');
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pairs(of: &[(&str, &str)]) -> IndexMap<String, Template> {
+        let pairs = of.iter();
+        pairs
+            .map(|(name, value)| ((*name).to_owned(), Template::literal(*value)))
+            .collect()
+    }
+
+    #[test]
+    fn a_fingerprint_is_the_hash_of_what_is_run_as_canonical_json() {
+        let check = |transport: Transport, expected: Json| {
+            let origin = Origin {
+                kind: "toolcrib".into(),
+                path: PathBuf::new(),
+                line: 0,
+            };
+            let server = Server::new("s", transport, origin);
+            assert_eq!(
+                server.fingerprint(),
+                canon::params_hash(&expected).to_string(),
+                "{expected}"
+            );
         };
-        let value = match &self.transport {
-            Transport::Stdio(stdio) => serde_json::json!({
-                "command": stdio.command.exact().expose(),
-                "args": stdio.args.iter().map(|a| a.exact().expose().to_owned()).collect::<Vec<_>>(),
-                "env": pairs(&stdio.env),
-                "cwd": stdio.cwd.as_ref().map(|c| c.exact().expose().to_owned()),
-                "envFile": stdio.env_file.as_ref().map(|c| c.exact().expose().to_owned()),
-            }),
-            Transport::Http(remote) | Transport::Sse(remote) => serde_json::json!({
-                "url": remote.url.exact().expose().trim_end_matches('/'),
-                "headers": pairs(&remote.headers),
-            }),
+        let mut stdio = Stdio {
+            command: Template::literal("say \"ä\"\n"),
+            args: Vec::new(),
+            env: IndexMap::new(),
+            env_file: None,
+            cwd: None,
+            inherit_env: false,
         };
-        canon::params_hash(&value).to_string()
+        check(
+            Transport::Stdio(stdio.clone()),
+            json!({"command": "say \"ä\"\n", "args": [], "env": {}, "cwd": null, "envFile": null}),
+        );
+        stdio.args = vec![Template::literal("${x}"), Template::variable("HOME")];
+        // By the units of UTF-16 the second of these comes first, by their bytes the first.
+        stdio.env = pairs(&[("\u{ff5e}", "1"), ("\u{1f600}", "2"), ("A", "")]);
+        stdio.env_file = Some(Template::literal(".env"));
+        stdio.cwd = Some(Template::literal("C:\\x"));
+        check(
+            Transport::Stdio(stdio),
+            json!({
+                "command": "say \"ä\"\n", "args": ["$${x}", "${HOME}"],
+                "env": {"\u{ff5e}": "1", "\u{1f600}": "2", "A": ""},
+                "cwd": "C:\\x", "envFile": ".env",
+            }),
+        );
+        let remote = Remote {
+            url: Template::literal("https://a.example/mcp/"),
+            headers: pairs(&[("X-B", "2"), ("X-A", "1")]),
+        };
+        let expected = json!({"url": "https://a.example/mcp", "headers": {"X-A": "1", "X-B": "2"}});
+        check(Transport::Http(remote.clone()), expected.clone());
+        check(Transport::Sse(remote), expected);
     }
 }

@@ -2,6 +2,7 @@
 
 use std::sync::{Arc, PoisonError};
 
+use tokio::task::JoinHandle;
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
 use toolcrib_core::canon::Hash;
@@ -9,6 +10,7 @@ use toolcrib_core::catalog::Inference;
 use toolcrib_core::policy::approval::Origin;
 use toolcrib_core::policy::{ApprovalMode, Rulebook};
 use toolcrib_core::search::{Index, Part};
+use toolcrib_store::StoreError;
 use toolcrib_store::approval::observation::{Acceptances, Definition, Observation, Observed};
 
 use super::Engine;
@@ -101,9 +103,21 @@ impl Engine {
         Ok(())
     }
 
+    /// Begins to read what was accepted of all servers. Whoever notes by which settlements a catalog is judged reads
+    /// those first: what is settled later is seen as news then.
+    pub(super) fn accepted(&self) -> JoinHandle<Result<Acceptances, StoreError>> {
+        let store = self.store.clone();
+        tokio::spawn(async move { store.acceptances().await })
+    }
+
     /// The catalog of a configuration, as far as it is known without asking anyone: what is on the
     /// racks of `before` where servers are reached as they were, what is declared, what was kept.
-    pub(super) async fn stock(&self, terms: Terms, before: Option<&Snapshot>) -> (Snapshot, Cache) {
+    pub(super) async fn stock(
+        &self,
+        terms: Terms,
+        before: Option<&Snapshot>,
+        accepted: JoinHandle<Result<Acceptances, StoreError>>,
+    ) -> (Snapshot, Cache) {
         let in_use = terms.config.settings.enabled.0;
         let orders: Vec<Order> = Supplier::all(&terms.config)
             .into_iter()
@@ -117,9 +131,6 @@ impl Engine {
                 }
             })
             .collect();
-        // The store is asked while files are read.
-        let store = self.store.clone();
-        let accepted = tokio::spawn(async move { store.acceptances().await });
         let upstream = Arc::clone(&self.upstream);
         let under = terms.clone();
         let parcels = abreast(orders, move |order| order.fetch(&*upstream, &under)).await;
