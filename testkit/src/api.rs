@@ -12,7 +12,7 @@ use axum::response::{IntoResponse, Response};
 use serde_json::{Map, Value};
 
 /// A request as it arrived.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Received {
     /// The method.
     pub method: String,
@@ -25,9 +25,24 @@ pub struct Received {
 }
 
 impl Received {
+    /// A request in the parts that axum has of it.
+    pub(crate) fn of(method: &Method, uri: &Uri, headers: &HeaderMap, body: &[u8]) -> Self {
+        let headers = headers.iter().map(|(name, value)| {
+            let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
+            (name.as_str().to_owned(), value)
+        });
+        Self {
+            method: method.to_string(),
+            target: uri.to_string(),
+            headers: headers.collect(),
+            body: body.to_vec(),
+        }
+    }
+
     /// The value of a header.
     pub fn header(&self, name: &str) -> Option<&str> {
-        let found = self.headers.iter().find(|(known, _)| known == name);
+        let mut headers = self.headers.iter();
+        let found = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));
         found.map(|(_, value)| value.as_str())
     }
 
@@ -126,16 +141,7 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let headers = headers.iter().map(|(name, value)| {
-        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-        (name.as_str().to_owned(), value)
-    });
-    let received = Received {
-        method: method.to_string(),
-        target: uri.to_string(),
-        headers: headers.collect(),
-        body: body.to_vec(),
-    };
+    let received = Received::of(&method, &uri, &headers, &body);
     let mut kept = desk.received.lock().unwrap_or_else(PoisonError::into_inner);
     kept.push(received);
     drop(kept);

@@ -27,30 +27,9 @@ use axum::http::{HeaderMap, Method, StatusCode, Uri, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
 
+use crate::api::Received;
 use document::Document;
 use route::Routes;
-
-/// A request as it arrived.
-#[derive(Clone, Debug, Default)]
-pub struct Asked {
-    /// The method.
-    pub method: String,
-    /// Path and query, still escaped.
-    pub target: String,
-    /// The headers, their names in lower case.
-    pub headers: Vec<(String, String)>,
-    /// The body.
-    pub body: Vec<u8>,
-}
-
-impl Asked {
-    /// The value of a header.
-    fn header(&self, name: &str) -> Option<&str> {
-        let mut headers = self.headers.iter();
-        let found = headers.find(|(known, _)| known.eq_ignore_ascii_case(name));
-        found.map(|(_, value)| value.as_str())
-    }
-}
 
 /// What the description says about a request.
 #[derive(Clone, Debug)]
@@ -109,7 +88,7 @@ impl Mock {
     }
 
     /// What the description says about a request.
-    pub fn judge(&self, asked: &Asked) -> Verdict {
+    pub fn judge(&self, asked: &Received) -> Verdict {
         judge::judge(&self.document, &self.routes, asked)
     }
 
@@ -133,16 +112,7 @@ async fn answer(
     headers: HeaderMap,
     body: Bytes,
 ) -> Response {
-    let headers = headers.iter().map(|(name, value)| {
-        let value = String::from_utf8_lossy(value.as_bytes()).into_owned();
-        (name.as_str().to_owned(), value)
-    });
-    let verdict = mock.judge(&Asked {
-        method: method.to_string(),
-        target: uri.to_string(),
-        headers: headers.collect(),
-        body: body.to_vec(),
-    });
+    let verdict = mock.judge(&Received::of(&method, &uri, &headers, &body));
     let status = StatusCode::from_u16(verdict.status).unwrap_or(StatusCode::OK);
     let body = if verdict.against.is_empty() {
         verdict.answer

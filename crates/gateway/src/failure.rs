@@ -112,6 +112,19 @@ impl Failure {
     }
 }
 
+/// Why something that was named at the command line was not read, and what to do.
+pub fn unread(error: &std::io::Error) -> String {
+    match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            "it is not there; check the path, which starts in the current directory".to_owned()
+        }
+        std::io::ErrorKind::PermissionDenied => {
+            "this user may not read it; change its mode or its owner".to_owned()
+        }
+        _ => format!("{error}; check what stands at that path"),
+    }
+}
+
 impl From<TrustError> for Failure {
     fn from(error: TrustError) -> Self {
         Self::configuration(error.to_string())

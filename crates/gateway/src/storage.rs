@@ -53,6 +53,28 @@ pub async fn open(config: &Config, surroundings: &Surroundings) -> Result<Store,
     Ok(store)
 }
 
+/// As [`open`]; where the disk takes nothing, what is there can still be read, and why nothing can be written is
+/// said beside it.
+pub async fn open_to_look(
+    config: &Config,
+    surroundings: &Surroundings,
+) -> Result<(Store, Option<StoreError>), StoreError> {
+    let error = match open(config, surroundings).await {
+        Err(
+            error @ (StoreError::ReadOnly { .. }
+            | StoreError::Full
+            | StoreError::Unreachable { .. }
+            | StoreError::Failed { .. }),
+        ) => error,
+        outcome => return outcome.map(|store| (store, None)),
+    };
+    let options = SqliteOptions::new(path(config, surroundings));
+    match Store::open_sqlite_to_read(options).await {
+        Ok(store) => Ok((store, Some(error))),
+        Err(_) => Err(error),
+    }
+}
+
 impl From<StoreError> for Failure {
     fn from(error: StoreError) -> Self {
         Self::new(Code::AuditUnavailable, error.to_string())

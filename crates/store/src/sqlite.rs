@@ -13,6 +13,7 @@ use toolcrib_core::limits::{STORE_BUSY_TIMEOUT_MS, STORE_WAL_BYTES_MAX};
 
 use crate::StoreError;
 use crate::backend::{Backend, Link, Pending, Presence, Role};
+use connection::Access;
 use link::{SqliteLink, elsewhere};
 
 /// Where the database is and what it may use.
@@ -42,6 +43,7 @@ impl SqliteOptions {
 pub struct Sqlite {
     options: SqliteOptions,
     writers: PathBuf,
+    access: Access,
 }
 
 impl Sqlite {
@@ -52,7 +54,25 @@ impl Sqlite {
             file::prepare(&options.path)?;
             migration::migrate(&options)?;
             let writers = presence::directory(&options.path);
-            Ok(Self { options, writers })
+            Ok(Self {
+                options,
+                writers,
+                access: Access::Whole,
+            })
+        })
+        .await
+    }
+
+    /// Opens a file that is there and touches nothing: whatever would write is refused as read-only.
+    pub async fn open_to_read(options: SqliteOptions) -> Result<Self, StoreError> {
+        elsewhere(move || {
+            let access = migration::readable(&options)?;
+            let writers = presence::directory(&options.path);
+            Ok(Self {
+                options,
+                writers,
+                access,
+            })
         })
         .await
     }
@@ -66,14 +86,22 @@ impl Sqlite {
 impl Backend for Sqlite {
     fn connect(&self, role: Role) -> Pending<'_, Box<dyn Link>> {
         Box::pin(async move {
-            let settings = settings(&self.options, role);
-            let link = SqliteLink::connect(self.options.clone(), role, settings).await?;
+            let settings = match self.access {
+                Access::Whole => settings(&self.options, role),
+                Access::Reading | Access::Still => String::new(),
+            };
+            let options = self.options.clone();
+            let link = SqliteLink::connect(options, role, self.access, settings).await?;
             Ok(Box::new(link) as Box<dyn Link>)
         })
     }
 
     fn announce<'a>(&'a self, writer_id: &'a str) -> Pending<'a, Box<dyn Presence>> {
         Box::pin(async move {
+            if self.access != Access::Whole {
+                let path = self.options.path.clone();
+                return Err(StoreError::ReadOnly { path });
+            }
             let presence = presence::announce(&self.writers, writer_id)?;
             Ok(Box::new(presence) as Box<dyn Presence>)
         })

@@ -57,6 +57,13 @@ impl Store {
         Self::open(backend, writer_id).await
     }
 
+    /// Opens a store on a SQLite file that is there only to read it, for a disk that takes nothing more. Whatever
+    /// would write is refused as read-only.
+    pub async fn open_sqlite_to_read(options: SqliteOptions) -> Result<Self, StoreError> {
+        let backend = Arc::new(Sqlite::open_to_read(options).await?);
+        Self::open(backend, Uuid::nil()).await
+    }
+
     /// Writes down what is still in memory and closes the database. Executions that are under way
     /// keep their journal entries and are recovered by whoever opens the store next.
     pub async fn close(&self) {

@@ -2,12 +2,12 @@
 
 use serde_json::{Map, Value, json};
 
-use super::Asked;
 use super::document::Document;
 use super::form::Pairs;
 use super::judge::old_schema;
 use super::reading::Style;
 use super::route::Operation;
+use crate::api::Received;
 
 /// A body that an operation takes.
 struct Taken {
@@ -17,7 +17,7 @@ struct Taken {
 }
 
 /// What the description has against the body of a request.
-pub(super) fn against(document: &Document, operation: &Operation, asked: &Asked) -> Vec<String> {
+pub(super) fn against(document: &Document, operation: &Operation, asked: &Received) -> Vec<String> {
     let refuse = |words: String| vec![format!("body: {words}")];
     let media = asked.header("content-type").unwrap_or_default();
     let Some(taken) = taken(document, operation) else {
@@ -147,7 +147,7 @@ fn old(document: &Document, operation: &Operation) -> Option<Taken> {
     })
 }
 
-fn form(document: &Document, content: &Value, schema: &Value, asked: &Asked) -> Vec<String> {
+fn form(document: &Document, content: &Value, schema: &Value, asked: &Received) -> Vec<String> {
     let mut pairs = Pairs::of_body(&String::from_utf8_lossy(&asked.body));
     let mut against = Vec::new();
     let mut fields = Map::new();
@@ -200,7 +200,7 @@ fn multipart(
     document: &Document,
     content: &Value,
     schema: &Value,
-    asked: &Asked,
+    asked: &Received,
     media: &str,
 ) -> Vec<String> {
     let parts = match parts(&asked.body, media) {

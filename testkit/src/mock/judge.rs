@@ -2,18 +2,19 @@
 
 use serde_json::{Map, Value, json};
 
+use super::Verdict;
 use super::body;
 use super::document::Document;
 use super::form::Pairs;
 use super::reading::{Style, placed};
 use super::route::{Found, Operation, Routes};
-use super::{Asked, Verdict};
+use crate::api::Received;
 
 /// Headers that the specification keeps for itself: no parameter of these names counts.
 const KEPT: [&str; 3] = ["accept", "content-type", "authorization"];
 
 /// What the description has against a request.
-pub(super) fn judge(document: &Document, routes: &Routes, asked: &Asked) -> Verdict {
+pub(super) fn judge(document: &Document, routes: &Routes, asked: &Received) -> Verdict {
     let (path, query) = asked.target.split_once('?').unwrap_or((&asked.target, ""));
     let fitting = match routes.find(&asked.method, path, query) {
         Found::Some(fitting) => fitting,
@@ -31,7 +32,7 @@ pub(super) fn judge(document: &Document, routes: &Routes, asked: &Asked) -> Verd
 fn held(
     document: &Document,
     operation: &Operation,
-    asked: &Asked,
+    asked: &Received,
     query: &str,
     values: &[(String, String)],
 ) -> Verdict {
@@ -81,7 +82,7 @@ fn held(
 struct Request<'a> {
     document: &'a Document,
     operation: &'a Operation,
-    asked: &'a Asked,
+    asked: &'a Received,
     query: Pairs,
     cookies: Pairs,
     against: Vec<String>,

@@ -6,12 +6,12 @@ const SHOP: &str = include_str!("fixtures/shop.yaml");
 const OLD: &str = include_str!("fixtures/old.json");
 
 /// A request: `METHOD target`, headers, body.
-fn asked(line: &str, headers: &[(&str, &str)], body: &str) -> Asked {
+fn asked(line: &str, headers: &[(&str, &str)], body: &str) -> Received {
     let (method, target) = line.split_once(' ').unwrap();
     let headers = headers
         .iter()
         .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()));
-    Asked {
+    Received {
         method: method.to_owned(),
         target: target.to_owned(),
         headers: headers.collect(),
@@ -20,7 +20,7 @@ fn asked(line: &str, headers: &[(&str, &str)], body: &str) -> Asked {
 }
 
 #[track_caller]
-fn check(mock: &Mock, asked: &Asked, expected: &[&str]) {
+fn check(mock: &Mock, asked: &Received, expected: &[&str]) {
     let found = mock.judge(asked).against;
     let as_expected = found.len() == expected.len()
         && found

@@ -213,6 +213,9 @@ pub fn question(outline: &Outline<'_>, name: &str) -> Missing {
             } else {
                 ""
             };
+            if !question.ends_with(['.', '?', '!', ':', '…']) {
+                question.push('.');
+            }
             let _ = write!(question, " One of: {}{more}", values.join(", "));
         }
     }
@@ -314,6 +317,21 @@ mod tests {
             },
         );
         assert!(cut && few.len() == 2);
+    }
+
+    #[test]
+    fn what_is_said_of_a_parameter_ends_before_its_values_begin() {
+        for (said, expect) in [
+            ("How it is paid", "How it is paid. One of: a, b"),
+            ("How it is paid.", "How it is paid. One of: a, b"),
+            ("How is it paid?", "How is it paid? One of: a, b"),
+        ] {
+            let way = json!({"type": "string", "description": said, "enum": ["a", "b"]});
+            let schema = json!({"type": "object", "properties": {"way": way}});
+            let reading = Reading::new(&schema);
+            let asked = question(&reading.outline(), "way").question;
+            assert_eq!(asked, format!("What should `way` be? {expect}"));
+        }
     }
 
     #[test]

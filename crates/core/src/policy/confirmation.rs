@@ -1,19 +1,17 @@
 //! Confirmation by a person: a challenge that is bound to one call and can be spent once.
 //!
-//! The challenge is plain data that a store keeps; what it binds, who may settle it and when it
-//! counts is decided here. Spending must be made atomic by the store: it replaces an approved
-//! challenge by its spent form only if it is still approved.
+//! The challenge is plain data that a store keeps, settles and spends; what it binds and when it counts is
+//! decided here. Spending is atomic there: an approved challenge becomes a spent one only if it is still
+//! approved.
 
 use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
 use super::caller::Caller;
-use super::scope::Scope;
 use crate::canon::Hash;
 use crate::catalog::ToolId;
 use crate::error::{Code, Error};
-use crate::limits::CONFIRMATION_KEPT_MS;
 
 /// The call that a confirmation is for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -32,22 +30,6 @@ pub struct Binding {
 pub struct ChallengeId(String);
 
 impl ChallengeId {
-    /// An id from random bytes: sixteen letters and digits without look-alikes.
-    pub fn from_random(bytes: [u8; 10]) -> Self {
-        const LETTERS: &[u8; 32] = b"0123456789abcdefghjkmnpqrstvwxyz";
-        let mut text = String::with_capacity(16);
-        for chunk in bytes.chunks(5) {
-            let wide = chunk
-                .iter()
-                .fold(0_u64, |wide, b| wide << 8 | u64::from(*b));
-            for at in (0..8).rev() {
-                let letter = wide >> (at * 5) & 31;
-                text.push(char::from(LETTERS[usize::try_from(letter).unwrap_or(0)]));
-            }
-        }
-        Self(text)
-    }
-
     /// An id as it was written down before.
     pub fn from_text(text: impl Into<String>) -> Self {
         Self(text.into())
@@ -92,26 +74,6 @@ pub struct Challenge {
     pub state: ChallengeState,
 }
 
-/// Who settles a challenge.
-#[derive(Clone, Copy, Debug)]
-pub enum Settler<'a> {
-    /// A person at a terminal of this machine, or at the console.
-    Person,
-    /// A person whom the client asked in a form of its own.
-    Elicitation,
-    /// The holder of credentials, over the REST API.
-    Caller(&'a Caller),
-}
-
-/// A person's answer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Answer {
-    /// Do it.
-    Approve,
-    /// Do not.
-    Reject,
-}
-
 /// Why a challenge does not confirm a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unconfirmed {
@@ -128,16 +90,6 @@ pub enum Unconfirmed {
 }
 
 impl Challenge {
-    /// A new challenge for a call.
-    pub fn new(id: ChallengeId, binding: Binding, now_ms: i64) -> Self {
-        Self {
-            id,
-            binding,
-            expires_ms: now_ms.saturating_add(CONFIRMATION_KEPT_MS),
-            state: ChallengeState::Waiting,
-        }
-    }
-
     /// Whether this challenge confirms the call `binding` now.
     pub fn verify(&self, binding: &Binding, now_ms: i64) -> Result<(), Unconfirmed> {
         if self.binding != *binding {
@@ -150,37 +102,6 @@ impl Challenge {
             ChallengeState::Rejected => Err(Unconfirmed::Rejected),
             ChallengeState::Approved => Ok(()),
         }
-    }
-
-    /// The challenge after a person's answer. It can be settled once, in time, and not by the
-    /// caller that waits for it.
-    pub fn settle(&self, settler: Settler<'_>, answer: Answer, now_ms: i64) -> Result<Self, Error> {
-        if let Settler::Caller(caller) = settler {
-            caller.require(&Scope::of(super::scope::RESERVED_AREA, "approve"))?;
-            ensure_another(caller, &self.binding.principal)?;
-        }
-        if self.state != ChallengeState::Waiting || now_ms >= self.expires_ms {
-            let message = "This confirmation was settled before or has expired.";
-            return Err(Error::new(Code::ConfirmationRequired, message)
-                .suggest("Make the call again to get a new one"));
-        }
-        let state = match answer {
-            Answer::Approve => ChallengeState::Approved,
-            Answer::Reject => ChallengeState::Rejected,
-        };
-        Ok(Self {
-            state,
-            ..self.clone()
-        })
-    }
-
-    /// The challenge after a call was made on the strength of it.
-    pub fn spend(&self, binding: &Binding, now_ms: i64) -> Result<Self, Unconfirmed> {
-        self.verify(binding, now_ms)?;
-        Ok(Self {
-            state: ChallengeState::Spent,
-            ..self.clone()
-        })
     }
 }
 
@@ -208,56 +129,33 @@ mod tests {
         }
     }
 
-    fn waiting() -> Challenge {
-        Challenge::new(ChallengeId::from_random([7; 10]), binding(), 1_000)
-    }
-
-    #[test]
-    fn ids_are_sixteen_unmistakable_characters() {
-        let id = ChallengeId::from_random([0xff; 10]);
-        assert_eq!(id.as_str(), "zzzzzzzzzzzzzzzz");
-        assert_eq!(
-            ChallengeId::from_random([0; 10]).to_string(),
-            "0".repeat(16)
-        );
-        assert_ne!(
-            ChallengeId::from_random([1; 10]),
-            ChallengeId::from_random([2; 10])
-        );
-        assert_eq!(ChallengeId::from_text("x").as_str(), "x");
+    fn challenge(state: ChallengeState) -> Challenge {
+        Challenge {
+            id: ChallengeId::from_text("c"),
+            binding: binding(),
+            expires_ms: 2_000,
+            state,
+        }
     }
 
     #[test]
     fn it_confirms_one_call_once_and_in_time() {
-        let challenge = waiting();
-        assert_eq!(
-            challenge.verify(&binding(), 1_000),
-            Err(Unconfirmed::Waiting)
-        );
-        let approved = challenge
-            .settle(Settler::Person, Answer::Approve, 2_000)
-            .unwrap();
-        assert_eq!(approved.verify(&binding(), 2_000), Ok(()));
-        let last = 1_000 + CONFIRMATION_KEPT_MS;
-        assert_eq!(approved.verify(&binding(), last - 1), Ok(()));
-        assert_eq!(approved.verify(&binding(), last), Err(Unconfirmed::Expired));
-        let spent = approved.spend(&binding(), 3_000).unwrap();
-        assert_eq!(spent.verify(&binding(), 3_000), Err(Unconfirmed::Spent));
-        assert_eq!(spent.spend(&binding(), 3_000), Err(Unconfirmed::Spent));
-        let rejected = challenge
-            .settle(Settler::Elicitation, Answer::Reject, 2_000)
-            .unwrap();
-        assert_eq!(
-            rejected.verify(&binding(), 2_000),
-            Err(Unconfirmed::Rejected)
-        );
+        for (state, now_ms, expect) in [
+            (ChallengeState::Waiting, 1_999, Err(Unconfirmed::Waiting)),
+            (ChallengeState::Waiting, 2_000, Err(Unconfirmed::Expired)),
+            (ChallengeState::Approved, 1_999, Ok(())),
+            (ChallengeState::Approved, 2_000, Err(Unconfirmed::Expired)),
+            (ChallengeState::Rejected, 1_999, Err(Unconfirmed::Rejected)),
+            (ChallengeState::Spent, 1_999, Err(Unconfirmed::Spent)),
+            (ChallengeState::Spent, 2_000, Err(Unconfirmed::Spent)),
+        ] {
+            let verdict = challenge(state).verify(&binding(), now_ms);
+            assert_eq!(verdict, expect, "{state:?} {now_ms}");
+        }
     }
 
     #[test]
     fn it_confirms_no_other_call() {
-        let approved = waiting()
-            .settle(Settler::Person, Answer::Approve, 2_000)
-            .unwrap();
         let others = [
             Binding {
                 tool: ToolId::new("bank", "close"),
@@ -273,30 +171,18 @@ mod tests {
             },
         ];
         for other in others {
-            assert_eq!(approved.verify(&other, 2_000), Err(Unconfirmed::Foreign));
-            assert!(approved.spend(&other, 2_000).is_err());
+            let verdict = challenge(ChallengeState::Approved).verify(&other, 1_000);
+            assert_eq!(verdict, Err(Unconfirmed::Foreign));
         }
     }
 
     #[test]
-    fn it_is_settled_once_and_never_by_the_caller_that_waits() {
+    fn a_caller_never_confirms_what_it_asked_for_itself() {
         let settings = PolicySettings::default();
-        let grants = ["toolcrib:approve", "*"];
-        let agent = Caller::key("agent", ScopeSet::from_texts(grants), &settings);
-        let keeper = Caller::key("keeper", ScopeSet::from_texts(grants), &settings);
-        let user = Caller::key("user", ScopeSet::all(), &settings);
-        let challenge = waiting();
-        let by = |caller| challenge.settle(Settler::Caller(caller), Answer::Approve, 2_000);
-        assert_eq!(by(&agent).unwrap_err().code, Code::ScopeRequired);
-        assert_eq!(by(&user).unwrap_err().code, Code::ScopeRequired);
-        let approved = by(&keeper).unwrap();
-        assert_eq!(approved.state, ChallengeState::Approved);
-        let again = approved.settle(Settler::Person, Answer::Reject, 2_000);
-        assert_eq!(again.unwrap_err().code, Code::ConfirmationRequired);
-        assert!(
-            challenge
-                .settle(Settler::Person, Answer::Approve, i64::MAX)
-                .is_err()
-        );
+        let [agent, keeper] =
+            ["agent", "keeper"].map(|name| Caller::key(name, ScopeSet::all(), &settings));
+        let refused = ensure_another(&agent, "key:agent").unwrap_err();
+        assert_eq!(refused.code, Code::ScopeRequired);
+        assert_eq!(ensure_another(&keeper, "key:agent"), Ok(()));
     }
 }

@@ -176,7 +176,7 @@ fn named(context: &Context, from: &str) -> Result<discover::Found, Failure> {
         .ok_or_else(|| {
             let ids: Vec<&str> = CLIENTS.iter().map(|client| client.id).collect();
             Failure::usage(format!(
-                "{from} is neither a file nor a client; known are {}",
+                "{from} is neither a file that is there nor a client; check the path, or name one of {}",
                 ids.join(", ")
             ))
         })?;

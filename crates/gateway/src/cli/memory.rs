@@ -14,7 +14,12 @@ pub(super) fn with_store<T>(
 ) -> Result<T, Failure> {
     let config = context.loader().config()?;
     running::runtime()?.block_on(async {
-        let store = storage::open(&config, &context.surroundings).await?;
+        let (store, closed) = storage::open_to_look(&config, &context.surroundings).await?;
+        if let Some(why) = closed {
+            context
+                .ui
+                .note(format!("the store can only be read: {why}"));
+        }
         let outcome = work(context, &store).await;
         store.close().await;
         outcome

@@ -22,6 +22,8 @@ pub struct RegistryFile {
 #[derive(Debug, Subcommand)]
 enum RegistryFileCommand {
     /// Write every operation of the catalog to the file
+    ///
+    /// A server that cannot be asked is left out; the file is written all the same, and the command ends with 3.
     Write(Where),
     /// Check that the file fits the catalog
     Check(Where),
@@ -69,7 +71,7 @@ async fn write(
     caller: &toolcrib_core::policy::Caller,
     path: &std::path::Path,
 ) -> Result<(), Failure> {
-    let made = desk.registry(caller).await;
+    let (made, left_out) = desk.registry(caller).await;
     registry::write(path, &made.text()).map_err(|error| {
         let why = format!("{} cannot be written: {error}", path.display());
         Failure::configuration(why)
@@ -79,12 +81,33 @@ async fn write(
         let shown = path.display().to_string();
         context
             .ui
-            .json(&json!({"path": shown, "operation_count": count}));
+            .json(&json!({"path": shown, "operation_count": count, "left_out": left_out}));
     } else {
         let line = format!(" {count} operations written to {}", path.display());
-        context.ui.line(Line::new().mark(true).text(line));
+        context
+            .ui
+            .line(Line::new().mark(left_out.is_empty()).text(line));
     }
-    Ok(())
+    let ended = whole(path, &left_out);
+    if context.ui.is_json() {
+        context.ui.mute();
+    }
+    ended
+}
+
+/// What the command ends with: a file without the operations of a server is written, and no success.
+fn whole(path: &std::path::Path, left_out: &[std::sync::Arc<str>]) -> Result<(), Failure> {
+    if left_out.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::new(
+        Code::ServerConnectionError,
+        format!(
+            "{} was written without the operations of {}, which could not be asked; `toolcrib doctor` says why, then write it again",
+            path.display(),
+            left_out.join(", ")
+        ),
+    ))
 }
 
 async fn check(

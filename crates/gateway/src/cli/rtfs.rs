@@ -10,7 +10,7 @@ use toolcrib_core::limits::RTFS_TEXT_BYTES_MAX;
 use toolcrib_core::rtfs::{self, capability, from_schema, text};
 
 use super::Context;
-use crate::failure::Failure;
+use crate::failure::{Failure, unread};
 use crate::ui::Line;
 
 /// Which RTFS text is meant.
@@ -110,7 +110,7 @@ impl Rtfs {
         for file in &files {
             let path = context.surroundings.display(file);
             let outcome = std::fs::read_to_string(context.surroundings.cwd.join(file))
-                .map_err(|error| error.to_string())
+                .map_err(|error| unread(&error))
                 .and_then(|text| {
                     capability::check(&text, dialect.into()).map_err(|error| error.to_string())
                 });

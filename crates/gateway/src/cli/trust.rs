@@ -13,7 +13,7 @@ use toolcrib_config::reader;
 use toolcrib_config::trust::{Trust as State, TrustStore};
 
 use super::{Context, is_interactive, shown};
-use crate::failure::Failure;
+use crate::failure::{Failure, unread};
 use crate::loader::trust_record;
 use crate::ui::{Line, Table, Tone};
 
@@ -58,8 +58,9 @@ impl Trust {
         let directory = context.surroundings.cwd.join(directory);
         let directory = directory.canonicalize().map_err(|error| {
             Failure::usage(format!(
-                "{} is not a directory that can be read: {error}",
-                directory.display()
+                "{} is not a directory that can be read: {}",
+                directory.display(),
+                unread(&error)
             ))
         })?;
         if self.revoke {

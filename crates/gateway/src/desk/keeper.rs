@@ -64,7 +64,7 @@ impl Keeper {
 
     async fn write(&self, caller: &Caller, path: &Path) {
         let shown = path.display().to_string();
-        let made = self.desk.registry(caller).await;
+        let (made, _) = self.desk.registry(caller).await;
         match registry::write(path, &made.text()) {
             Ok(()) => {
                 self.desk.trust_registry();

@@ -20,8 +20,9 @@ use crate::engine::snapshot::{Entry, Snapshot};
 use crate::engine::upstream::Adapter;
 
 impl Desk {
-    /// Everything that a caller can run, after every server was asked that can be.
-    pub async fn registry(&self, caller: &Caller) -> Registry {
+    /// Everything that a caller can run, after every server was asked that can be; and the servers that could not
+    /// be.
+    pub async fn registry(&self, caller: &Caller) -> (Registry, Vec<Arc<str>>) {
         let before = self.engine.snapshot();
         let enabled = before.suppliers().filter(|supplier| supplier.enabled);
         let asking = enabled.map(|supplier| {
@@ -34,12 +35,13 @@ impl Desk {
         });
         let asked = futures::future::join_all(asking).await;
         let snapshot = self.engine.snapshot();
-        let mut operations = BTreeMap::new();
+        let (mut operations, mut left_out) = (BTreeMap::new(), Vec::new());
         for (name, page) in asked {
             let page = match page {
                 Ok(page) => page,
                 Err(error) => {
                     tracing::warn!(server = &*name, %error, "its operations are not in the registry");
+                    left_out.push(name);
                     continue;
                 }
             };
@@ -51,7 +53,7 @@ impl Desk {
         }
         let now = jiff::Timestamp::from_millisecond(self.engine.clock().now_ms());
         let at = now.map_or_else(|_| String::new(), |now| now.to_string());
-        Registry::new(at, operations)
+        (Registry::new(at, operations), left_out)
     }
 
     fn operation_of(
@@ -106,7 +108,7 @@ impl Desk {
     pub async fn verify(&self, caller: &Caller, path: &Path) -> Vec<Drift> {
         let found = match read(path) {
             Ok(None) => Vec::new(),
-            Ok(Some(text)) => check(&text, &self.registry(caller).await),
+            Ok(Some(text)) => check(&text, &self.registry(caller).await.0),
             Err(why) => vec![Drift::Unreadable(why)],
         };
         let told = (!found.is_empty()).then(|| Arc::new(told(path, &found)));

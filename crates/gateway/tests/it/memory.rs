@@ -340,6 +340,36 @@ fn what_is_written_later_follows() {
 }
 
 #[test]
+fn the_log_is_read_where_the_disk_takes_nothing_more() {
+    let home = Home::new();
+    remember(&home, async |store| {
+        let record = record("a:first", Outcome::Refused);
+        store.record(record).await.unwrap();
+    });
+    // Nothing can be put beside the database any more.
+    let beside = home.path(&format!("{DATABASE}-shm"));
+    std::os::unix::fs::symlink("/nowhere/at/all", beside).unwrap();
+    for reading in [
+        &["audit", "tail"][..],
+        &["audit", "search"],
+        &["audit", "export"],
+    ] {
+        let said = home.run(reading);
+        assert_eq!(said.code, Some(0), "{reading:?}: {}", said.err);
+        assert!(said.out.contains("a:first"), "{reading:?}: {}", said.out);
+        assert!(
+            said.err.contains("can only be read"),
+            "{reading:?}: {}",
+            said.err
+        );
+    }
+    assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
+    let refused = home.run(&["keys", "create", "ci", "--scope", "a:read"]);
+    assert_eq!(refused.code, Some(3), "{}", refused.err);
+    assert!(refused.err.contains("is read-only"), "{}", refused.err);
+}
+
+#[test]
 fn a_store_that_cannot_be_used_is_said_in_a_sentence() {
     let home = Home::new();
     home.write(

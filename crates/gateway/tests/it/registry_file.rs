@@ -59,6 +59,34 @@ fn a_file_is_written_when_asked_for_and_fits_until_something_changes() {
 }
 
 #[test]
+fn a_file_without_the_operations_of_a_server_is_written_and_is_no_success() {
+    let payments = Payments::open(&[], "servers: {gone: {command: /nowhere/at/all}}\n");
+    let path = payments.home.path("work/operations.json");
+    for json in [false, true] {
+        let mut command = payments.command(&["registry-file", "write"]);
+        command.env("MCP_REGISTRY_PATH", "operations.json");
+        if json {
+            command.arg("--json");
+        }
+        let said = crate::home::Said::of(command.output().unwrap());
+        assert_eq!(said.code, Some(3), "{} {}", said.out, said.err);
+        if json {
+            assert_eq!(said.json()["left_out"], json!(["gone"]));
+        } else {
+            assert!(
+                said.err.contains("without the operations of gone"),
+                "{}",
+                said.err
+            );
+        }
+        let file = std::fs::read_to_string(&path).unwrap();
+        let file: Value = serde_json::from_str(&file).unwrap();
+        assert_eq!(file["operations"].as_object().unwrap().len(), 7);
+        std::fs::remove_file(&path).unwrap();
+    }
+}
+
+#[test]
 fn a_file_that_does_not_fit_switches_intent_off_and_never_overrides_the_catalog() {
     let payments = Payments::open(&[], "policy: {mode: strict}\nprofile: gateway\n");
     let path = payments

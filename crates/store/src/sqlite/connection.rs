@@ -21,13 +21,36 @@ pub(super) struct Connection {
     role: Role,
 }
 
+/// What a connection may do with the file.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Read and write it.
+    Whole,
+    /// Read it while others may write it.
+    Reading,
+    /// Read it where nobody can write it, and nothing can be put beside it.
+    Still,
+}
+
 impl Connection {
     /// Opens the file, which must be there, with the settings that hold for every connection.
-    pub(super) fn open(options: &SqliteOptions, role: Role) -> Result<Self, StoreError> {
+    pub(super) fn open(
+        options: &SqliteOptions,
+        role: Role,
+        access: Access,
+    ) -> Result<Self, StoreError> {
         let path = options.path.clone();
-        let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let (mode, name) = match access {
+            Access::Whole => (OpenFlags::SQLITE_OPEN_READ_WRITE, path.clone()),
+            Access::Reading => (OpenFlags::SQLITE_OPEN_READ_ONLY, path.clone()),
+            Access::Still => {
+                let mode = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
+                (mode, unchanging(&path).into())
+            }
+        };
+        let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let open = || -> rusqlite::Result<rusqlite::Connection> {
-            let inner = rusqlite::Connection::open_with_flags(&path, flags)?;
+            let inner = rusqlite::Connection::open_with_flags(&name, flags)?;
             inner.busy_timeout(Duration::from_millis(options.busy_timeout_ms))?;
             inner.set_prepared_statement_cache_capacity(STATEMENTS_KEPT);
             // Statements are kept as they were prepared: a plan that depends on the values given to it would be
@@ -132,6 +155,20 @@ impl Connection {
     }
 }
 
+/// The address of a file that does not change.
+fn unchanging(path: &Path) -> String {
+    let mut name = String::from("file:");
+    for letter in path.to_string_lossy().chars() {
+        match letter {
+            '%' => name.push_str("%25"),
+            '?' => name.push_str("%3f"),
+            '#' => name.push_str("%23"),
+            letter => name.push(letter),
+        }
+    }
+    name + "?immutable=1"
+}
+
 fn value(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
     Ok(match row.get_ref(column)? {
         ValueRef::Null => Value::Text(None),
@@ -167,6 +204,12 @@ mod tests {
         let args = args![1];
         let rows = connection.query("SELECT $1, $2", &args);
         assert!(matches!(rows, Err(StoreError::Failed { .. })), "{rows:?}");
+    }
+
+    #[test]
+    fn the_address_of_a_file_holds_its_name_as_it_is() {
+        let name = unchanging(Path::new("/a b/50%?#.db"));
+        assert_eq!(name, "file:/a b/50%25%3f%23.db?immutable=1");
     }
 
     #[test]

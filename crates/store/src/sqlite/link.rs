@@ -6,7 +6,7 @@
 use std::path::PathBuf;
 
 use super::SqliteOptions;
-use super::connection::Connection;
+use super::connection::{Access, Connection};
 use crate::StoreError;
 use crate::backend::{Link, Pending, Role, Row, Session, Value};
 
@@ -22,10 +22,11 @@ impl SqliteLink {
     pub(super) async fn connect(
         options: SqliteOptions,
         role: Role,
+        access: Access,
         settings: String,
     ) -> Result<Self, StoreError> {
         let open = move || {
-            let connection = Connection::open(&options, role)?;
+            let connection = Connection::open(&options, role, access)?;
             connection.script(&settings)?;
             Ok(connection)
         };

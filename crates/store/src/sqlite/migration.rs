@@ -5,7 +5,7 @@ use std::time::Duration;
 use toolcrib_core::limits::STORE_OPEN_RETRIES_MAX;
 
 use super::SqliteOptions;
-use super::connection::Connection;
+use super::connection::{Access, Connection};
 use crate::StoreError;
 use crate::backend::Role;
 
@@ -51,7 +51,7 @@ pub(super) fn migrate(options: &SqliteOptions) -> Result<(), StoreError> {
 }
 
 fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
-    let link = Connection::open(options, Role::Writer)?;
+    let link = Connection::open(options, Role::Writer, Access::Whole)?;
     // One state of the file: another process may be migrating it between two questions.
     link.script("BEGIN")?;
     let found = inspect(&link, options)?;
@@ -70,6 +70,34 @@ fn try_migrate(options: &SqliteOptions) -> Result<(), StoreError> {
         link.commit()?;
     }
     link.close()
+}
+
+/// How a file that cannot be written can be read. It must be a store as this program knows it.
+pub(super) fn readable(options: &SqliteOptions) -> Result<Access, StoreError> {
+    let look = |access| inspect(&Connection::open(options, Role::Reader, access)?, options);
+    let (access, found) = match look(Access::Reading) {
+        Ok(found) => (Access::Reading, found),
+        // Nothing is in the log, so that everything is in the file itself.
+        Err(_) if log_is_empty(options) => (Access::Still, look(Access::Still)?),
+        Err(error) => return Err(error),
+    };
+    match found {
+        Found::Current => Ok(access),
+        Found::Older(_) => Err(StoreError::ReadOnly {
+            path: options.path.clone(),
+        }),
+    }
+}
+
+/// Whether the write-ahead log holds nothing.
+fn log_is_empty(options: &SqliteOptions) -> bool {
+    let mut name = options.path.file_name().unwrap_or_default().to_owned();
+    name.push("-wal");
+    let log = std::fs::metadata(options.path.with_file_name(name));
+    log.map_or_else(
+        |error| error.kind() == std::io::ErrorKind::NotFound,
+        |log| log.len() == 0,
+    )
 }
 
 /// Marks the file. Held against [`APPLICATION_ID`] and the number of scripts by a test.

@@ -7,7 +7,7 @@ use toolcrib_store::sqlite::Sqlite;
 use toolcrib_store::{SqliteOptions, Store, StoreError};
 use uuid::Uuid;
 
-use crate::fixture::{Home, NOW, answered, begin, entry, log, run};
+use crate::fixture::{Home, NOW, answered, begin, entry, log, refusal, run};
 
 #[cfg(unix)]
 #[tokio::test]
@@ -302,4 +302,39 @@ async fn a_read_only_directory_or_file_says_so_and_stays_as_it_is() {
     assert!(said.contains("read-only"), "{said}");
     assert_eq!(std::fs::read(home.path()).unwrap(), before);
     lock(&directory, 0o755);
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn what_is_opened_to_read_is_read_and_never_written() {
+    let home = Home::new();
+    let missing = Store::open_sqlite_to_read(home.options()).await;
+    assert!(matches!(missing, Err(StoreError::Unreachable { .. })));
+    let writing = home.open().await;
+    run(&writing, "r1").await;
+    // While others write it.
+    let reading = Store::open_sqlite_to_read(home.options()).await.unwrap();
+    assert_eq!(log(&reading).await, ["r1 ok"]);
+    run(&writing, "r2").await;
+    assert_eq!(log(&reading).await, ["r1 ok", "r2 ok"]);
+    let refused = reading.record(refusal("r3")).await;
+    assert!(
+        matches!(refused, Err(StoreError::ReadOnly { .. })),
+        "{refused:?}"
+    );
+    reading.close().await;
+    writing.close().await;
+    // Where nothing can be put beside the file.
+    let mut beside = home.path().into_os_string();
+    beside.push("-shm");
+    std::os::unix::fs::symlink("/nowhere/at/all", &beside).unwrap();
+    assert!(
+        Store::open_sqlite(home.options(), Uuid::now_v7())
+            .await
+            .is_err()
+    );
+    let reading = Store::open_sqlite_to_read(home.options()).await.unwrap();
+    assert_eq!(log(&reading).await, ["r1 ok", "r2 ok"]);
+    assert!(reading.audit_verify().await.unwrap().is_intact());
+    reading.close().await;
 }

@@ -192,13 +192,20 @@ impl Gathering<'_> {
 }
 
 async fn read(path: &Path) -> Result<String, String> {
-    let size = tokio::fs::metadata(path).await.map_err(|e| e.to_string())?;
+    let said = |error: std::io::Error| match error.kind() {
+        std::io::ErrorKind::NotFound => {
+            "there is no such file; check the path, or name the address of the description"
+                .to_owned()
+        }
+        _ => error.to_string(),
+    };
+    let size = tokio::fs::metadata(path).await.map_err(said)?;
     if !size.is_file() {
         return Err("it is not a file".to_owned());
     }
     if size.len() > ADAPTER_FILE_BYTES_MAX {
         return Err(format!("it has more than {ADAPTER_FILE_BYTES_MAX} bytes"));
     }
-    let bytes = tokio::fs::read(path).await.map_err(|e| e.to_string())?;
+    let bytes = tokio::fs::read(path).await.map_err(said)?;
     String::from_utf8(bytes).map_err(|_| "it is not text".to_owned())
 }

@@ -166,7 +166,7 @@ async fn a_list_is_paged_through_and_a_cursor_that_loops_is_noticed() {
 async fn a_modern_server_tells_of_changes_over_its_subscription() {
     let pool = pool(endpoint("--era modern"));
     let mut events = pool.events();
-    let changed = async { while !matches!(events.recv().await.unwrap().what, Happening::Tools) {} };
+    let heard = async { while !matches!(events.recv().await.unwrap().what, Happening::Tools) {} };
     // It listens a moment after it is connected: what changes before is not told.
     let changes = async {
         loop {
@@ -175,7 +175,7 @@ async fn a_modern_server_tells_of_changes_over_its_subscription() {
     };
     let told = async {
         tokio::select! {
-            () = changed => {}
+            () = heard => {}
             () = changes => {}
         }
     };

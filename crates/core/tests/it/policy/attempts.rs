@@ -2,8 +2,9 @@
 
 use serde_json::{Value, json};
 use toolcrib_core::canon::{params_hash, parse_strict};
+use toolcrib_core::limits::CONFIRMATION_KEPT_MS;
 use toolcrib_core::policy::approval::Wait;
-use toolcrib_core::policy::confirmation::{Answer, Binding, Settler};
+use toolcrib_core::policy::confirmation::{Binding, ChallengeState};
 use toolcrib_core::policy::{
     Approval, Ask, Caller, Challenge, ChallengeId, Check, Outcome, PolicySettings, Refusal,
     Request, Risk, ScopeSet, Subject, Verdict, Visibility, decide, visible,
@@ -163,9 +164,17 @@ fn a_challenge_serves_one_call_of_one_caller_once() {
         params_hash: params_hash(&call),
         principal: caller.principal.to_string(),
     };
-    let asked = Challenge::new(ChallengeId::from_random([1; 10]), binding.clone(), NOW);
-    let approved = asked.settle(Settler::Person, Answer::Approve, NOW).unwrap();
-    let spent = approved.spend(&binding, NOW).unwrap();
+    let [asked, approved, spent] = [
+        ChallengeState::Waiting,
+        ChallengeState::Approved,
+        ChallengeState::Spent,
+    ]
+    .map(|state| Challenge {
+        id: ChallengeId::from_text("c"),
+        binding: binding.clone(),
+        expires_ms: NOW + CONFIRMATION_KEPT_MS,
+        state,
+    });
     let with = |challenge, arguments: &Value| Request {
         challenge: Some(challenge),
         idempotency_key: Some("k"),
@@ -192,7 +201,12 @@ fn a_challenge_serves_one_call_of_one_caller_once() {
     for (caller, subject, request) in attempts {
         assert_eq!(code(caller, &subject, &request), Code::ConfirmationRequired);
     }
-    let late = decide(&caller, &subject_, &with(&approved, &call), NOW + 600_000);
+    let late = decide(
+        &caller,
+        &subject_,
+        &with(&approved, &call),
+        NOW + CONFIRMATION_KEPT_MS,
+    );
     assert_eq!(refusal(&late).code(), Code::ConfirmationRequired);
 }
 

@@ -6,8 +6,9 @@ use std::fmt::Debug;
 use serde_json::json;
 use toolcrib_core::Code;
 use toolcrib_core::canon::{Hash, params_hash};
+use toolcrib_core::limits::CONFIRMATION_KEPT_MS;
 use toolcrib_core::policy::approval::Wait;
-use toolcrib_core::policy::confirmation::{Answer, Binding, Settler};
+use toolcrib_core::policy::confirmation::{Binding, ChallengeState};
 use toolcrib_core::policy::{
     Approval, Ask, Caller, Challenge, ChallengeId, Confirmation, Metadata, Mode, Outcome,
     PolicySettings, Principal, Request, Risk, ScopeSet, Subject, Validity, Visibility, decide,
@@ -237,21 +238,18 @@ impl World {
             principal: principal.to_string(),
         };
         let asked_at = if case.asked == Asked::Late { 0 } else { NOW };
-        let id = ChallengeId::from_text("c");
-        let waiting = Challenge::new(id, binding.clone(), asked_at);
-        let settled = |answer| {
-            waiting
-                .settle(Settler::Person, answer, asked_at)
-                .expect("is waiting")
-        };
-        Some(match case.asked {
+        let state = match case.asked {
             Asked::Never => return None,
-            Asked::Waiting => waiting,
-            Asked::Yes | Asked::Late => settled(Answer::Approve),
-            Asked::No => settled(Answer::Reject),
-            Asked::Spent => settled(Answer::Approve)
-                .spend(&binding, NOW)
-                .expect("is approved"),
+            Asked::Waiting => ChallengeState::Waiting,
+            Asked::Yes | Asked::Late => ChallengeState::Approved,
+            Asked::No => ChallengeState::Rejected,
+            Asked::Spent => ChallengeState::Spent,
+        };
+        Some(Challenge {
+            id: ChallengeId::from_text("c"),
+            binding,
+            expires_ms: asked_at + CONFIRMATION_KEPT_MS,
+            state,
         })
     }
 

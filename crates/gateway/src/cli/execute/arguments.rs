@@ -8,13 +8,14 @@ use serde_json::{Map, Value};
 use toolcrib_core::limits::ARGUMENTS_BYTES_MAX;
 use toolcrib_core::schema::outline::{Field, Reading};
 
-use crate::failure::Failure;
+use crate::failure::{Failure, unread};
 
 /// Arguments that were written as JSON, `@FILE` or `-`.
 pub(super) fn of_json(written: &str, cwd: &Path) -> Result<Box<RawValue>, Failure> {
     let text = match written.strip_prefix('@') {
         Some(file) => std::fs::read_to_string(cwd.join(file)).map_err(|error| {
-            Failure::usage(format!("the arguments cannot be read from {file}: {error}"))
+            let why = unread(&error);
+            Failure::usage(format!("the arguments cannot be read from {file}: {why}"))
         })?,
         None if written == "-" => standard_input()?,
         None => written.to_owned(),
