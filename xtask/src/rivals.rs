@@ -58,6 +58,7 @@ const SERVER: &str = "workshop";
 /// Measures everyone and writes the figures down.
 pub(crate) fn run() -> Result<()> {
     install_own()?;
+    candidate::install_shipped()?;
     candidate::install()?;
     let machine = Machine::now();
     let mut direct = Vec::new();

@@ -140,6 +140,19 @@ pub(crate) fn python(name: &str) -> PathBuf {
     place().join("python/bin").join(name)
 }
 
+/// The program as those who install it get it, which is how the others are measured as well.
+fn shipped() -> PathBuf {
+    workspace::target()
+        .join("release")
+        .join("toolcrib")
+        .with_extension(std::env::consts::EXE_EXTENSION)
+}
+
+/// Builds the program as it is installed.
+pub(crate) fn install_shipped() -> Result<()> {
+    process::run(process::cargo().args(["build", "--locked", "--release", "-p", "toolcrib"]))
+}
+
 /// Builds what is ours.
 pub(crate) fn install_own() -> Result<()> {
     process::run(process::cargo().args([
@@ -223,7 +236,7 @@ fn toolcrib(start: &Start<'_>) -> Result<Command> {
         "policy": {"rateLimits": {"perServer": often, "perPrincipal": often}},
     });
     start.put(".config/toolcrib/toolcrib.json", &config)?;
-    let mut command = Command::new(built("toolcrib"));
+    let mut command = Command::new(shipped());
     command
         .arg("serve")
         .arg("--listen")
