@@ -10,6 +10,7 @@ use serde_json::{Map, Value as Json};
 use toolcrib_core::{limits, nearest, pattern};
 
 use crate::diagnostic::Diagnostic;
+use crate::export::own::secret_follows;
 use crate::node::{Entry, Node, Value};
 use crate::placeholder::{Dialect, SECRET_TEMPLATE_FORMAT, TEMPLATE_FORMAT, Template};
 use crate::text::{Source, Span};
@@ -33,7 +34,8 @@ pub struct Checked {
 pub struct FoundTemplate {
     /// Path such as `servers.github.env.TOKEN`.
     pub path: String,
-    /// The last key of the path: the variable, header or field that the text fills.
+    /// What the text fills: the last key of the path, which is a variable, a header or a field, or the option before it
+    /// where that says that a secret follows.
     pub field: String,
     /// The text.
     pub template: Template,
@@ -63,7 +65,8 @@ pub fn check(source: &Arc<Source>, node: &Node, schema: &Json) -> Checked {
 enum Path<'a> {
     Root,
     Key(&'a Path<'a>, &'a str),
-    Index(&'a Path<'a>, usize),
+    /// A place in a list, with the option before it where that says that a secret follows.
+    Index(&'a Path<'a>, usize, Option<&'a str>),
 }
 
 impl Path<'_> {
@@ -82,7 +85,7 @@ impl Path<'_> {
                 to.push('.');
                 to.push_str(key);
             }
-            Self::Index(parent, index) => {
+            Self::Index(parent, index, _) => {
                 parent.write(to);
                 to.push('[');
                 to.push_str(&index.to_string());
@@ -102,7 +105,7 @@ impl Path<'_> {
         match self {
             Self::Root => "",
             Self::Key(_, key) => key,
-            Self::Index(parent, _) => parent.field(),
+            Self::Index(parent, _, option) => option.unwrap_or_else(|| parent.field()),
         }
     }
 }
@@ -295,7 +298,11 @@ impl<'a> Walk<'a> {
             .iter()
             .enumerate()
             .map(|(index, item)| match keyword(schema, "items") {
-                Some(inner) => self.node(item, inner, &Path::Index(path, index)),
+                Some(inner) => {
+                    let before = index.checked_sub(1).and_then(|before| items.get(before));
+                    let option = before.and_then(|before| secret_option(before, item));
+                    self.node(item, inner, &Path::Index(path, index, option))
+                }
                 None => item.to_json(),
             });
         Json::Array(values.collect())
@@ -381,6 +388,14 @@ impl<'a> Walk<'a> {
 
 fn start_of(span: Span) -> Span {
     Span::new(span.start, span.end.min(span.start + 1))
+}
+
+/// The option before an argument, where it says that the argument is a secret.
+fn secret_option<'a>(before: &'a Node, argument: &Node) -> Option<&'a str> {
+    let (Value::String(option), Value::String(text)) = (&before.value, &argument.value) else {
+        return None;
+    };
+    secret_follows(option, text).then_some(option)
 }
 
 /// What a schema says under a keyword. It has a handful of them at most, so that looking at each is quicker than

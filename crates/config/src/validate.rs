@@ -5,9 +5,7 @@ use toolcrib_core::nearest;
 use toolcrib_core::pattern::Pattern;
 use toolcrib_core::pattern::rules::{Extent, RuleSet, Shadow};
 
-use crate::check::FoundTemplate;
 use crate::diagnostic::{Diagnostic, Severity};
-use crate::export::own::secret_follows;
 use crate::file::{ConfigFile, locate};
 use crate::load::Config;
 use crate::model::rule::ToolRule;
@@ -182,19 +180,9 @@ fn near_server(config: &Config, diagnostic: Diagnostic, name: &str) -> Diagnosti
 }
 
 fn plain_secrets(file: &ConfigFile, found: &mut Vec<Diagnostic>) {
-    let list = |path: &str| path.rsplit_once('[').map(|(list, _)| list.to_owned());
-    let mut before: Option<&FoundTemplate> = None;
     for text in &file.templates {
-        // `--password` and what follows it are two arguments.
-        let option = before
-            .filter(|before| list(&before.path).is_some() && list(&before.path) == list(&text.path))
-            .map(|before| before.template.exact())
-            .filter(|option| secret_follows(option.expose()))
-            .filter(|_| !text.template.exact().expose().starts_with('-'));
-        let field = option.as_ref().map_or(&*text.field, |name| name.expose());
-        before = Some(text);
-        if text.template.holds_plain_secret(field) {
-            let variable = variable_for(field.trim_start_matches('-'));
+        if text.template.holds_plain_secret(&text.field) {
+            let variable = variable_for(text.field.trim_start_matches('-'));
             found.push(
                 Diagnostic::warning(format!("{} holds a secret in plain text", text.path))
                     .at(&file.source, text.span)

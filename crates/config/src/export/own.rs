@@ -49,7 +49,7 @@ pub fn plain_secrets(servers: &[Server]) -> Vec<String> {
                 let mut option = String::new();
                 for arg in &stdio.args {
                     let text = arg.exact();
-                    let named = secret_follows(&option) && !text.expose().starts_with('-');
+                    let named = secret_follows(&option, text.expose());
                     check(if named { &option } else { "args" }, arg);
                     text.expose().clone_into(&mut option);
                 }
@@ -73,9 +73,13 @@ pub fn plain_secrets(servers: &[Server]) -> Vec<String> {
     found
 }
 
-/// Whether the argument after this one is a secret: `--password`, and not `--password=…` or `--password-file`.
-pub(crate) fn secret_follows(argument: &str) -> bool {
-    argument.starts_with('-') && !argument.contains('=') && secret::name_ends_secret(argument)
+/// Whether an option says that the argument after it is a secret: `--password`, and not `--password=…` or
+/// `--password-file`. Another option is none.
+pub(crate) fn secret_follows(option: &str, argument: &str) -> bool {
+    option.starts_with('-')
+        && !argument.starts_with('-')
+        && !option.contains('=')
+        && secret::name_ends_secret(option)
 }
 
 /// Lines of one server, at their depth.
