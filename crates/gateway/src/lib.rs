@@ -12,6 +12,7 @@ mod fault;
 pub mod finding;
 pub mod http;
 pub mod known;
+pub mod legible;
 pub mod loader;
 pub mod mcp;
 pub mod process;

@@ -17,6 +17,7 @@ use crate::engine::Engine;
 use crate::engine::answer::{Answered, Outcome, Reply};
 use crate::engine::ask::{CallOptions, Execution};
 use crate::failure::Failure;
+use crate::legible;
 use crate::telling;
 use crate::ui::{Line, Tone};
 
@@ -173,7 +174,7 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
             .fold(failure, |failure, (name, value)| failure.with(&name, value));
         return Err(show_failure(context, failure, server, tool));
     }
-    let whole: Value = serde_json::from_str(answered.result.get()).unwrap_or_default();
+    let whole = legible::value(&answered.result);
     let next = telling::next_page(whole.get("_meta"));
     if context.ui.is_json() {
         let mut shown = json!({ "success": true, "result": result });
@@ -236,7 +237,7 @@ fn show_failure(context: &mut Context, failure: Failure, server: &str, tool: &st
 
 /// What a tool answered: its structured content, else its text read as JSON, else its text.
 fn content(result: &RawValue) -> Value {
-    let result: Value = serde_json::from_str(result.get()).unwrap_or_default();
+    let result = legible::value(result);
     if let Some(structured) = result.get("structuredContent") {
         return structured.clone();
     }

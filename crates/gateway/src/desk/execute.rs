@@ -13,6 +13,7 @@ use crate::engine::answer::{Answered, Outcome, Reply};
 use crate::engine::ask::Execution;
 use crate::engine::error::{Error, Result};
 use crate::engine::snapshot::Entry;
+use crate::legible;
 use crate::telling::{self, Names};
 
 /// What the profile `gateway` calls things.
@@ -121,7 +122,7 @@ impl Desk {
 }
 
 fn answer(answered: &Answered, mut told: Value, meta: Value) -> (Value, Vec<Value>) {
-    let value: Value = serde_json::from_str(answered.result.get()).unwrap_or_default();
+    let value = legible::value(&answered.result);
     if value["resultType"] == "input_required" {
         return (value, Vec::new());
     }

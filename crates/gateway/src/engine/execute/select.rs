@@ -1,12 +1,12 @@
 //! Filters over results: checked before the call, applied to what it gave.
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 use toolcrib_core::Code;
 use toolcrib_core::content::Content;
 
 use crate::engine::definition::raw;
 use crate::engine::error::{Error, Result};
+use crate::legible;
 use crate::select::{self, Unfit};
 
 /// Refuses a filter that could not be applied, before anything is called for it.
@@ -35,8 +35,7 @@ pub(super) struct Selected {
 /// What the filter makes of a result. The call has been made: where the filter fails, the whole
 /// result is given and says so.
 pub(super) async fn apply(filter: &str, result: &RawValue) -> Selected {
-    let value: Value = serde_json::from_str(result.get()).unwrap_or_default();
-    let mut content = Content::read(value);
+    let mut content = Content::read(legible::value(result));
     match select::apply(filter, &content.result).await {
         Ok(selected) => {
             content.result = selected;

@@ -9,6 +9,7 @@ use toolcrib_core::schema::signature;
 use super::input::Bad;
 use crate::engine::answer::Answered;
 use crate::engine::error::Error;
+use crate::legible;
 use crate::mcp::fields::raw;
 use crate::telling::{self, Names};
 
@@ -56,7 +57,7 @@ pub(super) fn failure(error: &Error) -> Box<RawValue> {
 
 /// What a tool answered. A result that asks for more input passes as it is.
 pub(super) fn answered(answered: &Answered, server: &str, tool: &str) -> Box<RawValue> {
-    let value: Value = serde_json::from_str(answered.result.get()).unwrap_or_default();
+    let value = legible::value(&answered.result);
     if value["resultType"] == "input_required" {
         return answered.result.clone();
     }
@@ -121,6 +122,18 @@ mod tests {
                 .unwrap()
                 .contains('\n')
         );
+    }
+
+    #[test]
+    fn a_result_with_half_a_character_is_told_and_not_lost() {
+        let result = r#"{"content":[{"type":"text","text":"hello \ud83d"}]}"#;
+        let mut given = answer(&json!(null), false, None);
+        given.result = RawValue::from_string(result.to_owned()).unwrap();
+        let (_, text) = told(&answered(&given, "s", "t"));
+        assert_eq!(text, json!({"success": true, "result": "hello \u{fffd}"}));
+        given.is_error = true;
+        let (_, text) = told(&answered(&given, "s", "t"));
+        assert_eq!(text["error"]["message"], "hello \u{fffd}");
     }
 
     #[test]
