@@ -231,6 +231,12 @@ pub fn is_ours(client: &'static Client, path: &Path, text: &str, name: &str) -> 
         .is_ok_and(|tree| file.is_ours(text, &tree, name))
 }
 
+/// Says what is wrong with a client's file that cannot be read.
+pub(super) fn check(client: &'static Client, path: &Path, text: &str) -> Result<(), ExportError> {
+    let file = Document::new(client, path)?;
+    file.tree(split_mark(text).1).map(|_| ())
+}
+
 /// The program that a server of a client's file starts, as it is written there.
 pub fn command_of(client: &'static Client, path: &Path, text: &str, name: &str) -> Option<String> {
     let file = Document::new(client, path).ok()?;

@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use super::client::{EmptyRoot, ExportError, copy_entry, has_root, is_ours, remove_entry};
+use super::client::{EmptyRoot, ExportError, check, copy_entry, has_root, is_ours, remove_entry};
 use super::install::{disk, free_backup, read, write};
 use crate::diagnostic::Diagnostic;
 use crate::import::Client;
@@ -55,8 +55,10 @@ pub struct Change<'a> {
 /// What taking a step back did.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Reverted {
-    /// There was nothing to take back: the file is as before, or gone.
+    /// There was nothing to take back: the file is as before, or gone and nothing was there before.
     Nothing,
+    /// Somebody removed the file; the backup has what it was before.
+    Gone,
     /// The file has its old bytes again.
     Restored,
     /// The file was ours alone and is gone.
@@ -164,7 +166,7 @@ fn revert(step: &Step) -> Result<Reverted, ExportError> {
         None => Ok(()),
     };
     let Some(current) = read(&step.file)? else {
-        return Ok(Reverted::Nothing);
+        return Ok(before.map_or(Reverted::Nothing, |_| Reverted::Gone));
     };
     let now = hash(&current);
     if now == step.after && step.before.is_none() {
@@ -195,6 +197,7 @@ fn take_out(
     before: Option<&str>,
 ) -> Result<Reverted, ExportError> {
     let path = &step.file;
+    check(client, path, current)?;
     let mut text = current.to_owned();
     let (mut back, mut missing) = (Vec::new(), Vec::new());
     for name in &step.taken {

@@ -1,10 +1,13 @@
 //! `toolcrib search`: the right tool for a plain wish, among the tools of all servers.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use clap::Args;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
+use toolcrib_core::limits::DISCOVERY_ATTEMPT_MS_DEFAULT;
+use toolcrib_core::policy::Caller;
 
 use super::Context;
 use super::counter::{asking, local, refused, with_engine};
@@ -12,6 +15,7 @@ use super::memory::with_store;
 use crate::engine::Engine;
 use crate::engine::answer::{Found, Hit};
 use crate::engine::ask;
+use crate::engine::error::Result as Answer;
 use crate::failure::Failure;
 use crate::ui::{Line, Tone};
 
@@ -58,10 +62,11 @@ impl Search {
             limit: Some(usize::from(self.limit)),
             include_disabled: self.all,
             explain: self.explain,
+            patience: None,
         };
         with_engine(context, async |context, engine| {
             let caller = local(engine);
-            let search = engine.search_tools(&caller, wish);
+            let search = find(engine, &caller, wish);
             let found = asking(context, engine, search).await.map_err(refused)?;
             if found.hits.is_empty() {
                 return Err(nothing(&query, &found, engine));
@@ -80,6 +85,20 @@ impl Search {
             Ok(())
         })
     }
+}
+
+/// Searches, and lets servers that have yet to answer end their attempt as long as nothing fits: they end with this
+/// process, so that searching again would start them anew.
+async fn find(engine: &Arc<Engine>, caller: &Caller, wish: ask::Search) -> Answer<Found> {
+    let found = engine.search_tools(caller, wish.clone()).await?;
+    if !found.hits.is_empty() || found.pending_servers == 0 {
+        return Ok(found);
+    }
+    let patient = ask::Search {
+        patience: Some(Duration::from_millis(DISCOVERY_ATTEMPT_MS_DEFAULT)),
+        ..wish
+    };
+    engine.search_tools(caller, patient).await
 }
 
 fn forget(context: &mut Context) -> Result<(), Failure> {
@@ -138,9 +157,11 @@ fn show(context: &mut Context, query: &str, found: &Found) {
 fn unheard(found: &Found) -> Option<String> {
     match (found.pending_servers, found.failed_servers) {
         (0, 0) => None,
-        (1, 0) => Some("1 server has not answered yet; search again in a moment".to_owned()),
+        (1, 0) => {
+            Some("1 server has not answered yet; `toolcrib cache warm` waits for it".to_owned())
+        }
         (pending, 0) => Some(format!(
-            "{pending} servers have not answered yet; search again in a moment"
+            "{pending} servers have not answered yet; `toolcrib cache warm` waits for them"
         )),
         (0, 1) => Some("1 server could not be asked; `toolcrib doctor` says why".to_owned()),
         (0, failed) => Some(format!(

@@ -1,6 +1,7 @@
 //! What a door asks: plain data, made once from whatever the caller sent.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use serde_json::value::RawValue;
 use tokio_util::sync::CancellationToken;
@@ -23,6 +24,8 @@ pub struct Search {
     pub include_disabled: bool,
     /// Whether each hit says why it was found.
     pub explain: bool,
+    /// How long servers whose tools are not known are waited for; a little where it is absent.
+    pub patience: Option<Duration>,
 }
 
 /// A wish for the tools of one server.

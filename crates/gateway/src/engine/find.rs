@@ -73,7 +73,8 @@ impl Engine {
             Some(server) => Some(self.named_rack(caller, server)?.supplier.name.to_string()),
             None => None,
         };
-        let view = self.view(server.as_deref(), SEARCH_WAIT).await;
+        let patience = search.patience.unwrap_or(SEARCH_WAIT);
+        let view = self.view(server.as_deref(), patience).await;
         self.store.count("search", 1, self.clock.now_ms());
         let lifts = self.lifts(caller, &search.query).await;
         let scope = Scope {

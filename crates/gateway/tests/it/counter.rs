@@ -358,3 +358,15 @@ fn what_a_server_tells_meanwhile_is_shown_with_stream() {
     let said = execute("test_tool_with_progress", &[]);
     assert!(!said.err.contains("progress"), "{}", said.err);
 }
+
+#[test]
+fn a_search_waits_for_a_slow_server_where_nothing_else_fits() {
+    let home = Home::new();
+    let server = crate::stage::hostile().display().to_string();
+    home.configure(&format!(
+        "servers:\n  slow: {{command: '{server}', args: [--tools, '3', --slow-start, '2500']}}\n"
+    ));
+    let said = home.run(&["search", "tool", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(said.json()["results"][0]["server"], "slow");
+}

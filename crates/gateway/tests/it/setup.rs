@@ -108,6 +108,42 @@ fn only_the_clients_that_were_named_are_connected() {
 }
 
 #[test]
+fn a_file_that_cannot_be_read_any_more_is_said_to_be_and_nothing_is_forgotten() {
+    let home = furnished();
+    home.run(&["setup", "cursor", "--yes"]);
+    let ours = read(&home, ".cursor/mcp.json");
+    home.write(".cursor/mcp.json", &format!("{ours}oops"));
+    let said = home.run(&["setup", "--undo"]);
+    assert_ne!(said.code, Some(0), "{}", said.out);
+    assert!(
+        said.err.contains("cannot be read and is left as it is"),
+        "{}",
+        said.err
+    );
+    assert!(!said.out.contains("taken out"), "{}", said.out);
+    assert_eq!(configured(&home), ["a"], "the servers are still there");
+    home.write(".cursor/mcp.json", &ours);
+    let said = home.run(&["setup", "--undo"]);
+    assert!(said.out.contains("every byte of it"), "{}", said.out);
+}
+
+#[test]
+fn of_a_file_that_was_removed_the_backup_is_named() {
+    let home = furnished();
+    home.run(&["setup", "cursor", "--yes"]);
+    std::fs::remove_file(home.path(".cursor/mcp.json")).unwrap();
+    let said = home.run(&["setup", "--undo"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.contains("was removed since and is not put back"),
+        "{}",
+        said.out
+    );
+    let backup = "The file before setup is ~/.cursor/mcp.json.toolcrib-backup-";
+    assert!(said.err.contains(backup), "{}", said.err);
+}
+
+#[test]
 fn a_file_that_was_edited_since_loses_only_what_was_put_in() {
     let home = furnished();
     home.run(&["setup", "--yes"]);

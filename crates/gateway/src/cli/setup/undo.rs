@@ -47,6 +47,7 @@ pub(super) fn run(
 fn outcome(step: &Step, reverted: &Reverted) -> Value {
     let (outcome, back, missing): (&str, &[String], &[String]) = match reverted {
         Reverted::Nothing => ("unchanged", &[], &[]),
+        Reverted::Gone => ("gone", &[], &[]),
         Reverted::Restored => ("restored", &[], &[]),
         Reverted::Deleted => ("deleted", &[], &[]),
         Reverted::TakenOut { back, missing } => ("taken-out", back, missing),
@@ -62,6 +63,7 @@ fn tell(context: &mut Context, step: &Step, reverted: &Reverted) {
     let file = context.surroundings.display(&step.file);
     context.ui.line(match reverted {
         Reverted::Nothing => format!("{file} has nothing of Toolcrib any more."),
+        Reverted::Gone => format!("{file} was removed since and is not put back."),
         Reverted::Restored => format!("{file} is as it was before, every byte of it."),
         Reverted::Deleted => format!("{file} was made by setup and is gone."),
         Reverted::Kept => {
@@ -75,12 +77,16 @@ fn tell(context: &mut Context, step: &Step, reverted: &Reverted) {
             format!("{file} was edited since: only Toolcrib's entry was taken out{back}; your changes stay.")
         }
     });
-    if let (Reverted::TakenOut { missing, .. }, Some(backup)) = (reverted, &step.backup) {
+    let missing = match reverted {
+        Reverted::Gone => "",
+        Reverted::TakenOut { missing, .. } => &missing.join(", "),
+        _ => return,
+    };
+    if let Some(backup) = &step.backup {
         let backup = context.surroundings.display(backup);
         context.ui.note(if missing.is_empty() {
             format!("  The file before setup is {backup}.")
         } else {
-            let missing = missing.join(", ");
             format!("  {missing} could not be put back; copy it from {backup}.")
         });
     }
