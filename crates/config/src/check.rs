@@ -10,9 +10,10 @@ use serde_json::{Map, Value as Json};
 use toolcrib_core::{limits, nearest, pattern};
 
 use crate::diagnostic::Diagnostic;
-use crate::export::own::secret_follows;
 use crate::node::{Entry, Node, Value};
-use crate::placeholder::{Dialect, SECRET_TEMPLATE_FORMAT, TEMPLATE_FORMAT, Template};
+use crate::placeholder::{
+    Dialect, SECRET_TEMPLATE_FORMAT, TEMPLATE_FORMAT, Template, secret_follows,
+};
 use crate::text::{Source, Span};
 
 /// The schema format of patterns over tool names.

@@ -289,6 +289,15 @@ fn unescape(rest: &str, literal: &mut String) -> usize {
     dollars - 1
 }
 
+/// Whether an option says that the argument after it is a secret: `--password`, and not `--password=…` or
+/// `--password-file`. Another option is none.
+pub(crate) fn secret_follows(option: &str, argument: &str) -> bool {
+    option.starts_with('-')
+        && !argument.starts_with('-')
+        && !option.contains('=')
+        && secret::name_ends_secret(option)
+}
+
 /// The inverse of [`unescape`] over a whole literal: appends it in the spelling of our own files.
 pub(crate) fn push_escaped(out: &mut String, literal: &str, before_variable: bool) {
     if !literal.contains('$') {

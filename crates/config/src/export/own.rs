@@ -4,11 +4,10 @@ use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 use serde_json::Value as Json;
-use toolcrib_core::secret;
 
 use super::yaml::{quoted, scalar};
 use crate::model::server::{Handling, Isolation, Remote, Server, StaticTool, Stdio, Transport};
-use crate::placeholder::Template;
+use crate::placeholder::{Template, secret_follows};
 
 /// Milliseconds in a minute, the unit of `idleClose`.
 const MINUTE_MS: u64 = 60_000;
@@ -71,15 +70,6 @@ pub fn plain_secrets(servers: &[Server]) -> Vec<String> {
         }
     }
     found
-}
-
-/// Whether an option says that the argument after it is a secret: `--password`, and not `--password=…` or
-/// `--password-file`. Another option is none.
-pub(crate) fn secret_follows(option: &str, argument: &str) -> bool {
-    option.starts_with('-')
-        && !argument.starts_with('-')
-        && !option.contains('=')
-        && secret::name_ends_secret(option)
 }
 
 /// Lines of one server, at their depth.
