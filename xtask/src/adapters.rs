@@ -46,7 +46,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     let mut total = Duration::ZERO;
     ui::line("| file | operations | tools | arguments | examples | warnings | load ms |");
     ui::line("|---|---|---|---|---|---|---|");
-    for path in files(&folder)? {
+    for path in real_files(&folder)? {
         let (name, api, took) = load(&path)?;
         if name == "stripe" {
             hold_stripe(took)?;
@@ -85,7 +85,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
 }
 
 /// The descriptions: Stripe's first, so that its memory is seen on its own.
-fn files(folder: &Path) -> Result<Vec<PathBuf>> {
+pub(crate) fn real_files(folder: &Path) -> Result<Vec<PathBuf>> {
     let mut found = Vec::new();
     for folder in [folder.to_owned(), folder.join("postman")] {
         let entries = std::fs::read_dir(&folder)
@@ -103,7 +103,8 @@ fn files(folder: &Path) -> Result<Vec<PathBuf>> {
     Ok(found)
 }
 
-fn load(path: &Path) -> Result<(String, Api, Duration)> {
+/// Reads a description, and says how long that took.
+pub(crate) fn load(path: &Path) -> Result<(String, Api, Duration)> {
     let text =
         std::fs::read_to_string(path).with_context(|| format!("cannot read {}", path.display()))?;
     let stem = path.file_stem().and_then(|s| s.to_str()).unwrap_or("api");

@@ -3,6 +3,7 @@
 //! `bench/results.json` holds what a program may read, `docs/benchmarks.md` the same for people. Figures of a bench are
 //! replaced when it runs again; those of the others stay, each with the machine it was taken on.
 
+mod adapters;
 mod catalog;
 mod config;
 mod door;
@@ -12,6 +13,7 @@ mod results;
 mod rules;
 mod search;
 mod store;
+mod tokens;
 mod upstream;
 
 use anyhow::{Result, bail};
@@ -21,6 +23,7 @@ use crate::machine::Machine;
 use crate::{rivals, ui};
 
 use recorder::Recorder;
+pub(crate) use results::{MARKDOWN, markdown};
 use results::{Results, Taken};
 
 /// One bench: a group of figures that are taken together.
@@ -69,6 +72,16 @@ const BENCHES: &[Bench] = &[
         name: "store",
         about: "journal, key and record of executions on disk",
         run: store::run,
+    },
+    Bench {
+        name: "adapters",
+        about: "real API descriptions until they are tools",
+        run: adapters::run,
+    },
+    Bench {
+        name: "tokens",
+        about: "what each kind of answer costs a model, over the tools of real servers",
+        run: tokens::run,
     },
     Bench {
         name: "upstream",

@@ -6,7 +6,7 @@ use toolcrib_core::rest;
 
 use crate::args::Args;
 use crate::requirements::Table;
-use crate::{cases, rivals, ui, workspace};
+use crate::{bench, cases, rivals, ui, workspace};
 
 /// A committed file and the function that gives its content.
 struct Document {
@@ -23,6 +23,10 @@ const DOCUMENTS: &[Document] = &[
     Document {
         path: "docs/requirements.md",
         generate: || Ok(Table::load()?.to_markdown()),
+    },
+    Document {
+        path: bench::MARKDOWN,
+        generate: bench::markdown,
     },
     Document {
         path: "docs/cases.md",

@@ -239,7 +239,8 @@ fn take_turn(candidate: &'static Candidate) -> Result<Turn> {
         start_ms: running.start_ms,
         latency_us: middle(&times, |time| *time),
         cpu_us,
-        calls_per_second: crowd(&running.address, candidate)?,
+        calls_per_second: crowd(&running.address, PATH, CROWD, |_| params(candidate))?
+            .calls_per_second,
         memory_kib,
     })
 }
@@ -253,31 +254,55 @@ fn run_once(client: &mut Client, params: &Value) -> Result<()> {
     Ok(())
 }
 
-/// How many calls a second are answered when many call at once.
-fn crowd(address: &str, candidate: &'static Candidate) -> Result<u64> {
+/// What callers got in a while, each asking again as soon as it was answered.
+#[derive(Debug)]
+pub(crate) struct Crowd {
+    pub(crate) calls: u64,
+    pub(crate) calls_per_second: u64,
+    /// The median over all of them.
+    pub(crate) latency_us: u64,
+}
+
+/// Lets so many clients call at once; `params` gives those of a call by its number.
+pub(crate) fn crowd<P>(
+    address: &str,
+    path: &'static str,
+    callers: usize,
+    params: P,
+) -> Result<Crowd>
+where
+    P: Fn(usize) -> Value + Copy + Send + 'static,
+{
     let begun = Instant::now();
-    let clients: Vec<_> = (0..CROWD)
-        .map(|_| {
+    let clients: Vec<_> = (0..callers)
+        .map(|caller| {
             let address = address.to_owned();
-            std::thread::spawn(move || -> Result<u64> {
-                let mut client = Client::open(&address, PATH)?;
-                let mut done = 0;
+            std::thread::spawn(move || -> Result<Vec<u64>> {
+                let mut client = Client::open(&address, path)?;
+                let mut times = Vec::new();
                 while begun.elapsed() < CROWD_TIME {
-                    run_once(&mut client, &params(candidate))?;
-                    done += 1;
+                    let params = params(times.len() * callers + caller);
+                    let asked = Instant::now();
+                    run_once(&mut client, &params)?;
+                    times.push(micros(asked.elapsed()));
                 }
-                Ok(done)
+                Ok(times)
             })
         })
         .collect();
-    let mut done = 0;
+    let mut times = Vec::new();
     for client in clients {
         let Ok(outcome) = client.join() else {
             bail!("a client panicked");
         };
-        done += outcome?;
+        times.extend(outcome?);
     }
-    Ok(done * 1000 / millis(begun.elapsed()).max(1))
+    let calls = times.len() as u64;
+    Ok(Crowd {
+        calls,
+        calls_per_second: calls * 1000 / millis(begun.elapsed()).max(1),
+        latency_us: middle(&times, |time| *time),
+    })
 }
 
 /// The same call without anybody between: microseconds over the server's own pipe.

@@ -124,6 +124,11 @@ impl Served {
         bail!("it did not start: {}", said.join("\n"));
     }
 
+    /// The process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// How much memory it uses, in KiB.
     pub(crate) fn memory_kib(&self) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))

@@ -17,6 +17,7 @@ use toolcrib_core::discovery::{definitions, listing};
 use toolcrib_core::{Tool, schema};
 
 use self::catalog::Catalog;
+pub(crate) use self::figures::Figure;
 use self::figures::Figures;
 use crate::{ui, workspace};
 
@@ -31,15 +32,27 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
         ui::line("no shared data beside the workspace: what answers cost is not looked at here");
         return Ok(());
     };
-    let data = shared.join("data");
-    let catalog = Catalog::load(&data.join("mcp-tools"))?;
-    let queries = catalog::queries(&data.join("retrieval"))?;
-    let figures = measured(&catalog, &queries);
+    let figures = of(&shared.join("data"))?;
     let path = workspace::root().join("eval/floors.toml");
     if write {
         figures.write(&path)?;
     }
     figures.check(&path)
+}
+
+/// What everything costs, with what was promised; nothing where there is no shared data.
+pub(crate) fn figures() -> Result<Vec<Figure>> {
+    let Some(shared) = workspace::shared() else {
+        ui::line("no shared data beside the workspace: what answers cost is not looked at here");
+        return Ok(Vec::new());
+    };
+    Ok(of(&shared.join("data"))?.into_vec())
+}
+
+fn of(data: &Path) -> Result<Figures> {
+    let catalog = Catalog::load(&data.join("mcp-tools"))?;
+    let queries = catalog::queries(&data.join("retrieval"))?;
+    Ok(measured(&catalog, &queries))
 }
 
 /// How many `o200k` tokens a text is.

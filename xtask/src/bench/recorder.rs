@@ -42,6 +42,17 @@ impl Recorder {
         })
     }
 
+    /// Whether this run only counts instructions, for a figure of one name.
+    pub(crate) fn is_counting(&self) -> bool {
+        self.counting.is_some()
+    }
+
+    /// Whether this run counts instructions for a figure of another name, so that nothing need be made ready for this one.
+    pub(crate) fn counts_something_else(&self, name: &str) -> bool {
+        let counted = self.counting.as_ref();
+        counted.is_some_and(|(wanted, _)| wanted != name)
+    }
+
     pub(crate) fn into_figures(self) -> Vec<Figure> {
         self.figures
     }
@@ -198,6 +209,10 @@ mod tests {
             .unwrap();
         recorder.instructions("index", 9, || ran += 1).unwrap();
         assert_eq!(ran, 3);
+        assert!(recorder.is_counting());
+        assert!(recorder.counts_something_else("other"));
+        assert!(!recorder.counts_something_else("index"));
+        assert!(!Recorder::new("search").counts_something_else("other"));
         assert!(Recorder::counting_as("nonsense").is_none());
     }
 

@@ -10,7 +10,13 @@ use crate::machine::{self, Machine};
 use crate::workspace;
 
 const JSON: &str = "bench/results.json";
-const MARKDOWN: &str = "docs/benchmarks.md";
+/// The figures for people.
+pub(crate) const MARKDOWN: &str = "docs/benchmarks.md";
+
+/// The document as the committed figures give it.
+pub(crate) fn markdown() -> Result<String> {
+    Ok(Results::load()?.to_markdown())
+}
 
 /// The last figures of every bench.
 #[derive(Debug, Default, Serialize, Deserialize)]

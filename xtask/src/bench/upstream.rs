@@ -1,6 +1,7 @@
 //! `cargo xtask bench upstream`: what a call through the program costs beside the same call without it, to a server on
 //! a pipe and to one over HTTP, in one run.
 
+mod crowd;
 mod server;
 
 use std::collections::HashSet;
@@ -65,12 +66,17 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
             middle(|t| t.cpu),
             "ns",
         );
+        recorder.value(
+            &format!("a call over {name}, processor time against the direct call"),
+            middle(|t| t.cpu * 1000 / t.direct.max(1)),
+            "‰ of the base",
+        );
         // Under valgrind the program cannot start itself again, which it does for a server on a pipe.
         if matches!(way, Way::Http) {
             counts(recorder, &home)?;
         }
     }
-    Ok(())
+    crowd::run(recorder, &server)
 }
 
 /// How often a call asks for memory and how many instructions it takes, where valgrind is there to count.

@@ -16,11 +16,12 @@ pub(super) const TABLE: &str = "tokens";
 #[derive(Debug, Default)]
 pub(super) struct Figures(Vec<Figure>);
 
+/// What was measured, and the most it may be.
 #[derive(Debug)]
-struct Figure {
-    name: String,
-    value: usize,
-    budget: usize,
+pub(crate) struct Figure {
+    pub(crate) name: String,
+    pub(crate) value: usize,
+    pub(crate) budget: usize,
 }
 
 /// The middle one of some numbers; 0 of none.
@@ -30,6 +31,10 @@ pub(super) fn median(mut values: Vec<usize>) -> usize {
 }
 
 impl Figures {
+    pub(super) fn into_vec(self) -> Vec<Figure> {
+        self.0
+    }
+
     /// Adds a figure and the most it may be, and prints both.
     pub(super) fn add(&mut self, name: &str, value: usize, budget: usize) {
         ui::line(&format!("{name:<30} {value:>7}  (at most {budget})"));
