@@ -2,8 +2,9 @@
 //!
 //! The best evidence decides, in this order: configuration, an `x-` extension, MCP annotations, the
 //! HTTP method together with the verb, the leading verb of the name, the leading verb of the
-//! description; with none of these, [`Risk::High`]. What a server says of itself is believed only
-//! when the user trusts it: otherwise it can raise the risk, never lower it.
+//! description; with none of these, [`Risk::High`]. What a server says of itself, its descriptions
+//! included, is believed only when the user trusts it: otherwise it can raise the risk, never lower
+//! it.
 
 mod name;
 mod table;
@@ -15,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::name::{Place, Reading};
-use self::table::{ASKING, Class, Grade};
+use self::table::{ASKING, Class, Grade, Verb};
 use crate::catalog::Tool;
 
 /// What running a tool can do, from harmless to final. The order is the order of harm.
@@ -121,7 +122,7 @@ pub enum Source {
     Method,
     /// The verb of the name or of the path.
     Verb,
-    /// The verb that the description begins with.
+    /// The verb that the description begins with; without trust only one that makes it worse.
     Description,
     /// Nothing is known.
     Nothing,
@@ -253,24 +254,37 @@ fn observed(inputs: &Inputs<'_>) -> Option<Finding> {
 fn by_verb(named: Option<Reading>, words: &[String], inputs: &Inputs<'_>) -> Option<Finding> {
     let described = name::read_description(inputs.description);
     let describes_read = described.is_some_and(|verb| verb.class <= Class::Probe);
-    if let Some(reading) = named {
-        // A read hidden behind other words needs a second witness; a write that may be a noun
-        // gives way to one.
-        let believed = if reading.verb.class <= Class::Probe {
-            reading.place == Place::Leading
-                || reading.risk > Risk::Low
-                || reading.verb.word == "search"
-                || name::is_namespace(&words[..reading.before], inputs.server)
-                || describes_read
-                || described.is_none() && reading.verb.grade == Grade::Plain
+    // A read hidden behind other words needs a second witness; a write that may be a noun gives
+    // way to one. What a server writes about itself is a witness only where the user trusts it.
+    let witness = describes_read && inputs.trusted;
+    let named = named.filter(|reading| {
+        if reading.verb.class <= Class::Probe {
+            plainly_reads(reading, words, inputs.server)
+                || witness
+                || reading.verb.grade == Grade::Plain && (described.is_none() || describes_read)
         } else {
-            !describes_read || firm(&reading)
-        };
-        if believed {
-            return Some(finding(Source::Verb, reading.risk, spoken(&reading)));
+            !witness || firm(reading)
         }
-    }
-    let verb = described?;
+    });
+    let told = described.map(told_by);
+    let Some(reading) = named else {
+        return told.filter(|told| inputs.trusted || told.risk > Risk::High);
+    };
+    let spoken = finding(Source::Verb, reading.risk, spoken(&reading));
+    let noun = reading.verb.grade == Grade::Noun;
+    told.filter(|told| noun && told.risk > spoken.risk)
+        .or(Some(spoken))
+}
+
+/// Whether a verb that reads is the verb of its name without a doubt.
+fn plainly_reads(reading: &Reading, words: &[String], server: &str) -> bool {
+    reading.place == Place::Leading
+        || reading.risk > Risk::Low
+        || reading.verb.word == "search"
+        || name::is_namespace(&words[..reading.before], server)
+}
+
+fn told_by(verb: Verb) -> Finding {
     let risk = match verb.class {
         Class::Read | Class::Probe => Risk::Low,
         Class::Write => Risk::Medium,
@@ -278,7 +292,7 @@ fn by_verb(named: Option<Reading>, words: &[String], inputs: &Inputs<'_>) -> Opt
         Class::Destroy => Risk::Destructive,
     };
     let detail = format!("the description begins with `{}`", verb.word);
-    Some(finding(Source::Description, risk, detail))
+    finding(Source::Description, risk, detail)
 }
 
 /// Whether a verb can hardly be a noun where it stands.

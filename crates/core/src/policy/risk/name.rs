@@ -6,8 +6,8 @@
 
 use super::table::{
     CHANGING, Class, GRANTEES, GRANTING, Grade, LANGUAGES, MANNERS, MANY, MESSAGES, MESSAGING,
-    NAMESPACES, PREAMBLES, PREPOSITIONS, SENSITIVE, SETTLED, STOPPING, TRAILERS, TRANSIENT, Verb,
-    Words,
+    NAMESPACES, PREAMBLES, PREPOSITIONS, SENSITIVE, SETTLED, STOPPING, THINGS, TRAILERS, TRANSIENT,
+    Verb, Words,
 };
 use crate::catalog::name::singular;
 pub(super) use crate::catalog::name::words;
@@ -210,7 +210,8 @@ pub(super) fn is_namespace(before: &[String], server: &str) -> bool {
             || MANNERS.has(word)
             || SENSITIVE.has(&singular(word))
             || MESSAGES.has(&singular(word))
-            || Verb::find(word).is_some_and(|v| v.grade == Grade::Noun)
+            || THINGS.has(word)
+            || Verb::find(word).is_some_and(|v| v.grade == Grade::Noun || v.class <= Class::Probe)
     })
 }
 

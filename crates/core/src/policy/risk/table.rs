@@ -33,10 +33,10 @@ const VERB_TABLE: &[(Class, Grade, &str)] = &[
     (
         Class::Read,
         Grade::Plain,
-        "ask browse calculate can compare compute count describe determine discover display \
-         download enumerate estimate exists explain fetch find get grep has head hexists hget \
-         hgetall identify inspect is llen lookup lrange peek read recommend resolve retrieve show \
-         smembers stat suggest summarize tail wait whoami xrange zrange",
+        "ask browse calculate can compare compute count dbsize describe determine discover \
+         display download enumerate estimate exists explain explore fetch find get grep has head \
+         hexists hget hgetall identify inspect is llen lookup lrange obtain peek read recommend \
+         resolve retrieve show smembers stat suggest summarize tail wait whoami xrange zrange",
     ),
     (
         Class::Read,
@@ -47,31 +47,34 @@ const VERB_TABLE: &[(Class, Grade, &str)] = &[
     (
         Class::Probe,
         Grade::Plain,
-        "analyse analyze classify decode detect embed encode extract infer lint measure parse \
-         render simulate tokenize transcribe translate validate verify",
+        "analyse analyze classify decode detect diagnose embed encode extract infer lint measure \
+         parse render simulate synthesize tokenize transcribe translate troubleshoot validate \
+         verify",
     ),
     (
         Class::Probe,
         Grade::Either,
-        "audit check crawl debug diff export monitor scrape screenshot snapshot trace track",
+        "audit check crawl debug diff export monitor research scrape screenshot snapshot trace \
+         track",
     ),
     (
         Class::Write,
         Grade::Plain,
         "accept ack acknowledge activate add adjust allocate append apply approve archive assign \
-         associate attach authenticate begin bind boot categorize change checkout click clone \
-         commit complete compress configure confirm connect consume convert create customize \
-         deactivate decline decrement deny detach disable disassociate disconnect dismiss \
-         downgrade drag duplicate edit emulate enable expand extend fill finalize finish follow \
-         generate hover hset import increment ingest init initialize initiate insert instantiate \
-         join launch leave login logout lpop lpush memorize merge modify move mutate mute \
-         navigate normalize patch pause pin prepend press protect pull push put reassign rebase \
-         rebuild recycle refresh regenerate register reindex reject remember rename renew reopen \
-         reorder replace resize restore restrict resume rpop rpush sadd save scroll select setup \
-         simplify snooze stash store submit subscribe swipe sync synchronize tap toggle transform \
-         transition type unapprove unarchive unassign unbind unfollow unlink unlock unmerge \
-         unmute unpin unprotect unregister unset unstar unsubscribe update upgrade upload upsert \
-         write xack xadd zadd",
+         associate attach authenticate autofix begin bind boot categorize change checkout click \
+         clone commit complete compress configure confirm connect consume convert create \
+         customize deactivate decline decrement deny detach disable disassociate disconnect \
+         dismiss downgrade drag duplicate edit emulate enable expand extend fill finalize finish \
+         fix follow generate gzip hover hset import increment ingest init initialize initiate \
+         insert instantiate interact join launch leave login logout lpop lpush memorize merge \
+         modify move mutate mute navigate normalize pack patch pause pin prepend press protect \
+         psubscribe pull push put reassign rebase rebuild recycle refresh regenerate register \
+         reindex reject remember rename renew reopen reorder replace resize restore restrict \
+         resume rpop rpush sadd save scroll select setup simplify snooze stash store submit \
+         subscribe swipe sync synchronize tap toggle transform transition type unapprove \
+         unarchive unassign unbind unfollow unlink unlock unmerge unmute unpin unprotect \
+         unregister unset unstar unsubscribe unzip update upgrade upload upsert write xack xadd \
+         xreadgroup zadd zip",
     ),
     (
         Class::Write,
@@ -218,6 +221,14 @@ pub(super) const MANY: Words = Words("all, batch, bulk, mass");
 
 /// Words before a verb that name a place, not an act.
 pub(super) const NAMESPACES: Words = Words("api, mcp, misc, rest, tool, tools");
+
+/// Things that names put before a verb, none of which is a verb itself: `client_list`.
+pub(super) const THINGS: Words = Words(
+    "account, board, browser, bucket, calendar, channel, client, cluster, collection, config, \
+     container, content, customer, database, directory, event, folder, health, instance, issue, \
+     job, network, node, product, project, repository, resource, server, service, session, \
+     subscription, system, team, ticket, user, workflow, workspace",
+);
 
 /// What is changed by resolving it; anything else is looked up.
 pub(super) const SETTLED: Words = Words(

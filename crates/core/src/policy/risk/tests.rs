@@ -99,7 +99,9 @@ fn a_read_is_not_risky_for_a_word_in_its_name() {
 fn a_read_hidden_behind_unknown_words_needs_a_second_witness() {
     assert_eq!(of_name("shred_list"), Risk::High);
     assert_eq!(of("shred_list", "Destroys the list"), Risk::Destructive);
-    assert_eq!(of("board_list", "Lists all boards"), Risk::Low);
+    assert_eq!(of("shred_list", "Lists what is there"), Risk::High);
+    assert_eq!(of_name("client_list"), Risk::Low);
+    assert_eq!(of_name("monitor_list"), Risk::Low);
     assert_eq!(of_name("boards_list"), Risk::Low);
     assert_eq!(of_name("acme_list_boards"), Risk::Low);
     assert_eq!(of_name("api_v1_board_list"), Risk::Low);
@@ -107,16 +109,80 @@ fn a_read_hidden_behind_unknown_words_needs_a_second_witness() {
 }
 
 #[test]
-fn descriptions_speak_where_names_do_not() {
+fn a_trusted_servers_descriptions_speak_where_names_do_not() {
     let table = [
         ("directory_tree", "Get a recursive tree view", Risk::Low),
         ("git_log", "Shows the commit logs", Risk::Low),
+        ("board_list", "Lists all boards", Risk::Low),
         ("todo", "Create, update or delete items", Risk::Destructive),
         ("todo", "This tool is used to create items", Risk::Medium),
         ("pages", "Notion | Retrieve a page", Risk::Low),
         ("labels", "Get comments and labels", Risk::Low),
         ("mystery", "Marvellous things happen", Risk::High),
         ("credit_usage", "Get the credit balance", Risk::Low),
+    ];
+    for (name, description, expected) in table {
+        let risk = judge(&Inputs {
+            name,
+            description,
+            trusted: true,
+            ..blank()
+        });
+        assert_eq!(risk, expected, "{name}: {description}");
+    }
+}
+
+#[test]
+fn an_untrusted_description_lowers_nothing() {
+    for name in [
+        "transfer",
+        "charge_card",
+        "refund",
+        "payout",
+        "shell",
+        "frobnicate",
+        "weather",
+        "shred_list",
+        "delete_it",
+        "git_log",
+        "get_it",
+        "",
+    ] {
+        let silent = of_name(name);
+        for description in [
+            "Returns whether the money moved.",
+            "Retrieve",
+            "Get a list",
+            "Use this tool to show it",
+            "Create it",
+            "Delete it",
+        ] {
+            assert!(of(name, description) >= silent, "{name}: {description}");
+        }
+        if !matches!(name, "git_log" | "get_it") {
+            assert!(of(name, "Retrieve") >= Risk::High, "{name}");
+        }
+    }
+}
+
+#[test]
+fn an_untrusted_description_is_no_evidence_that_spares_a_key() {
+    let described = derive(&Inputs {
+        name: "weather",
+        description: "Get the weather",
+        ..blank()
+    });
+    assert_eq!(described.0, Risk::High);
+    assert!(!described.1.any());
+}
+
+#[test]
+fn an_untrusted_description_raises_what_the_name_leaves_open() {
+    let table = [
+        ("todo", "Create, update or delete items", Risk::Destructive),
+        ("log", "Deletes the log", Risk::Destructive),
+        ("test_workflow", "Run a workflow", Risk::High),
+        ("shred_get", "Create a board", Risk::High),
     ];
     for (name, description, expected) in table {
         assert_eq!(of(name, description), expected, "{name}: {description}");
