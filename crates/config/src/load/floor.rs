@@ -15,6 +15,13 @@ pub fn hold(project: &mut Settings, user: &Settings) {
 }
 
 fn hold_policy(project: &mut PolicySettings, user: &PolicySettings) {
+    // An override can undo every other field for the tools that it is about; where the user's file
+    // says anything about policy, the project's overrides only add to it.
+    if *user != PolicySettings::default() {
+        for correction in &mut project.overrides {
+            correction.tightens_only = true;
+        }
+    }
     project.mode = project.mode.max(user.mode);
     project.confirmation = project.confirmation.max(user.confirmation);
     project.approval = project.approval.max(user.approval);

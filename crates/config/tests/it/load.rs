@@ -7,6 +7,8 @@ use tempfile::TempDir;
 use toolcrib_config::load::{self, Config, Request, SourceState};
 use toolcrib_config::trust::TrustStore;
 use toolcrib_config::{Os, Severity, Surroundings};
+use toolcrib_core::policy::{Risk, Rulebook, ServerFacts};
+use toolcrib_core::{Tool, ToolId};
 
 /// A home directory and a working directory of their own.
 pub(crate) struct Stage {
@@ -322,6 +324,31 @@ fn a_project_file_cannot_relax_what_the_users_file_sets() {
             .verdict
             .enabled
     );
+}
+
+#[test]
+fn a_project_override_cannot_switch_off_what_the_users_file_sets() {
+    let overrides = "policy: {overrides: [{pattern: ['*'], risk: low, idempotencyRequired: false, \
+                     confirmationRequired: false, requiredScopes: []}]}\n";
+    let judged = |user: &str| {
+        let mut stage = Stage::new();
+        stage
+            .write("home/.config/toolcrib/toolcrib.yaml", user)
+            .trusted("project/toolcrib.yaml", overrides);
+        let config = stage.load().unwrap();
+        let rulebook = Rulebook::compile(&config.settings.policy).unwrap();
+        let id = ToolId::new("github", "delete_repo");
+        rulebook.metadata(
+            &Tool::new(id, "", serde_json::json!({})),
+            &ServerFacts::default(),
+        )
+    };
+    let held = judged("policy: {mode: strict, confirmation: human}\n");
+    assert_eq!(held.risk, Risk::Destructive);
+    assert!(held.idempotency_required && held.confirmation_required);
+    assert_eq!(held.required_scopes.len(), 1);
+    let free = judged("servers: {}\n");
+    assert_eq!(free.risk, Risk::Low);
 }
 
 #[test]

@@ -98,33 +98,48 @@ pub struct Metadata {
 }
 
 impl Metadata {
-    /// Derives a tool's metadata; of several overrides, the first that sets a field decides it.
+    /// Derives a tool's metadata; of several overrides, the first that sets a field decides it. Those
+    /// that only tighten come after all others and never ask for less.
     pub fn derive(
         tool: &Tool,
         server: &ServerFacts,
         overrides: &[&Override],
         limits: &RateLimits,
     ) -> Self {
-        let configured_risk = first(overrides, |o| o.risk);
-        let inputs = Inputs::of(tool, server.trusted, configured_risk);
-        let (risk, evidence) = risk::derive(&inputs);
-        let key_configured = first(overrides, |o| o.idempotency_required);
-        let confirmation_configured = first(overrides, |o| o.confirmation_required);
+        let (free, tightening) = split(overrides);
+        let inputs = Inputs::of(tool, server.trusted, first(&free, |o| o.risk));
+        let (base, mut evidence) = risk::derive(&inputs);
+        let risk = raised(base, &tightening);
+        if risk > base {
+            evidence.prefer(risk::Source::Configuration, risk, "raised by an override");
+        }
+        let asked = |field: fn(&Override) -> Option<bool>| {
+            let asked = tightening.iter().any(|o| field(o) == Some(true));
+            asked.then_some(true).or_else(|| first(&free, field))
+        };
+        let allowed = |field: fn(&Override) -> Option<bool>, usual: bool| {
+            first(&free, field).unwrap_or(usual)
+                && tightening.iter().all(|o| field(o) != Some(false))
+        };
+        let key_configured = asked(|o| o.idempotency_required);
+        let human = tightening
+            .iter()
+            .find_map(|o| o.confirmation.filter(|who| *who == Confirmation::Human));
         let bucket = first(overrides, |o| o.rate_limit_bucket.clone());
         Self {
             idempotency_required: key_configured.unwrap_or(risk >= Risk::High),
-            confirmation_required: confirmation_configured.unwrap_or(risk == Risk::Destructive),
-            required_scopes: configured_scopes(overrides)
-                .unwrap_or_else(|| vec![usual_requirement(tool, server.trusted, risk)]),
+            confirmation_required: asked(|o| o.confirmation_required)
+                .unwrap_or(risk == Risk::Destructive),
+            required_scopes: scopes(&free, &tightening, [base, risk], |risk| {
+                usual_requirement(tool, server.trusted, risk)
+            }),
             rate_limit_bucket: bucket.and_then(|name| {
                 let rate = *limits.buckets.get(&name)?;
                 Some(NamedRate { name, rate })
             }),
-            idempotent: first(overrides, |o| o.idempotent)
-                .unwrap_or_else(|| is_idempotent(tool, risk)),
-            reversible: first(overrides, |o| o.reversible)
-                .unwrap_or_else(|| extension_says(tool, "x-reversible")),
-            confirmation: first(overrides, |o| o.confirmation),
+            idempotent: allowed(|o| o.idempotent, is_idempotent(tool, risk)),
+            reversible: allowed(|o| o.reversible, extension_says(tool, "x-reversible")),
+            confirmation: human.or_else(|| first(&free, |o| o.confirmation)),
             timeout_ms: first(overrides, |o| o.timeout_ms),
             schema_key: schema::key(&tool.input_schema),
             honours_key: server.honours_key,
@@ -159,16 +174,51 @@ fn first<T>(overrides: &[&Override], field: impl Fn(&Override) -> Option<T>) -> 
     overrides.iter().find_map(|o| field(o))
 }
 
-fn configured_scopes(overrides: &[&Override]) -> Option<Vec<Requirement>> {
-    let scopes = first(overrides, |o| o.required_scopes.clone())?;
-    Some(scopes.into_iter().map(Requirement::of).collect())
+/// The overrides that may say anything, and those that only tighten.
+fn split<'a>(overrides: &[&'a Override]) -> (Vec<&'a Override>, Vec<&'a Override>) {
+    overrides.iter().partition(|o| !o.tightens_only)
+}
+
+/// The risk under the overrides that only tighten.
+fn raised(risk: Risk, tightening: &[&Override]) -> Risk {
+    first(tightening, |o| o.risk).map_or(risk, |asked| asked.max(risk))
+}
+
+/// What a caller needs: what is configured or `usual` for the first risk, and where overrides
+/// tighten also what is usual for the second and what they name.
+fn scopes(
+    free: &[&Override],
+    tightening: &[&Override],
+    [base, raised]: [Risk; 2],
+    usual: impl Fn(Risk) -> Requirement,
+) -> Vec<Requirement> {
+    let mut needed = match first(free, |o| o.required_scopes.clone()) {
+        Some(configured) => configured.into_iter().map(Requirement::of).collect(),
+        None if raised > base => vec![usual(base), usual(raised)],
+        None => vec![usual(base)],
+    };
+    let more = first(tightening, |o| o.required_scopes.clone()).unwrap_or_default();
+    needed.extend(more.into_iter().map(Requirement::of));
+    let mut seen: Vec<Requirement> = Vec::with_capacity(needed.len());
+    needed.retain(|requirement| {
+        let new = !seen.contains(requirement);
+        seen.push(requirement.clone());
+        new
+    });
+    needed
 }
 
 /// The scopes that a tool of an MCP server needs which is not trusted: they follow from its name and
 /// its risk, as [`Risk::of_unbelieved`] has it, and from what is configured.
 pub(super) fn needs(id: &ToolId, risk: Risk, overrides: &[&Override]) -> Vec<Requirement> {
-    let risk = first(overrides, |o| o.risk).unwrap_or(risk);
-    configured_scopes(overrides).unwrap_or_else(|| vec![requirement([id.server()], risk)])
+    let (free, tightening) = split(overrides);
+    let base = first(&free, |o| o.risk).unwrap_or(risk);
+    scopes(
+        &free,
+        &tightening,
+        [base, raised(base, &tightening)],
+        |risk| requirement([id.server()], risk),
+    )
 }
 
 /// What a tool needs unless configured: `area:read`, `area:write` or `area:delete` by its risk,
@@ -321,6 +371,74 @@ mod tests {
     }
 
     #[test]
+    fn an_override_that_only_tightens_never_asks_for_less() {
+        let lax = Override {
+            risk: Some(Risk::Low),
+            idempotency_required: Some(false),
+            confirmation_required: Some(false),
+            confirmation: Some(Confirmation::Flag),
+            required_scopes: Some(Vec::new()),
+            idempotent: Some(true),
+            reversible: Some(true),
+            tightens_only: true,
+            ..Override::default()
+        };
+        let human = Override {
+            confirmation: Some(Confirmation::Human),
+            confirmation_required: Some(true),
+            ..Override::default()
+        };
+        for name in ["list_x", "create_x", "send_x", "delete_x", "frob"] {
+            for user in [vec![], vec![human.clone()]] {
+                let without = derive(&tool(name), &user);
+                for place in 0..=user.len() {
+                    let mut both = user.clone();
+                    both.insert(place, lax.clone());
+                    assert_eq!(derive(&tool(name), &both), without, "{name}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn an_override_that_only_tightens_adds_what_it_asks_for() {
+        let tight = Override {
+            risk: Some(Risk::Destructive),
+            idempotency_required: Some(true),
+            confirmation_required: Some(true),
+            confirmation: Some(Confirmation::Human),
+            required_scopes: Some(vec![Scope::parse("payments:admin").unwrap()]),
+            idempotent: Some(false),
+            tightens_only: true,
+            ..Override::default()
+        };
+        let lax = Override {
+            risk: Some(Risk::Low),
+            idempotency_required: Some(false),
+            confirmation_required: Some(false),
+            confirmation: Some(Confirmation::Flag),
+            idempotent: Some(true),
+            ..Override::default()
+        };
+        let metadata = derive(&tool("list_x"), &[lax, tight]);
+        assert_eq!(metadata.risk, Risk::Destructive);
+        assert_eq!(metadata.evidence.detail(), "raised by an override");
+        assert!(metadata.needs_key(Mode::Relaxed) && metadata.confirmation_required);
+        assert_eq!(metadata.confirmation, Some(Confirmation::Human));
+        assert!(!metadata.idempotent);
+        let scopes: Vec<_> = metadata
+            .required_scopes
+            .iter()
+            .map(Requirement::any_of)
+            .collect();
+        let texts: Vec<_> = scopes.iter().map(|any| any[0].as_str()).collect();
+        assert_eq!(
+            texts,
+            ["paystack:read", "paystack:delete", "payments:admin"]
+        );
+    }
+
+    #[test]
     fn what_a_tool_needs_can_be_told_from_its_name_and_risk() {
         let configured = Override {
             risk: Some(Risk::Destructive),
@@ -334,7 +452,18 @@ mod tests {
             let mut tool = tool(name);
             tool.domains = vec!["payments".into()];
             tool.annotations = json!({"readOnlyHint": true});
-            for overrides in [vec![], vec![configured.clone()], vec![scoped.clone()]] {
+            let tightening = Override {
+                required_scopes: Some(vec![Scope::parse("payments:admin").unwrap()]),
+                tightens_only: true,
+                ..configured.clone()
+            };
+            for overrides in [
+                vec![],
+                vec![configured.clone()],
+                vec![scoped.clone()],
+                vec![tightening.clone()],
+                vec![scoped.clone(), tightening],
+            ] {
                 let overrides: Vec<&Override> = overrides.iter().collect();
                 let limits = RateLimits::default();
                 let derived = Metadata::derive(&tool, &ServerFacts::default(), &overrides, &limits);

@@ -154,6 +154,12 @@ impl Evidence {
         self.findings.iter().any(|f| f.source != Source::Nothing)
     }
 
+    /// Puts a finding before all others and lets it decide.
+    pub(super) fn prefer(&mut self, source: Source, risk: Risk, detail: &str) {
+        self.findings.insert(0, finding(source, risk, detail));
+        self.decided_by = source;
+    }
+
     /// The words of the finding that decided.
     pub fn detail(&self) -> &str {
         let decisive = self.findings.iter().find(|f| f.source == self.decided_by);

@@ -167,6 +167,10 @@ pub struct Override {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1))]
     pub timeout_ms: Option<u64>,
+    /// Whether it only ever adds to what holds without it, because it does not stand in the user's
+    /// own file. Of what it says, what would ask less is left out.
+    #[serde(skip)]
+    pub tightens_only: bool,
 }
 
 #[cfg(test)]
