@@ -3,6 +3,7 @@
 //! Two texts that mean the same have one canonical form, so that a hash of it can stand for the
 //! parameters in an idempotency record, a confirmation or an audit record.
 
+mod decimal;
 mod strict;
 
 use std::fmt;

@@ -10,6 +10,7 @@ use std::fmt;
 use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Number, Value};
 
+use super::decimal;
 use crate::limits::{ARGUMENTS_BYTES_MAX, ARGUMENTS_DEPTH_MAX, ARGUMENTS_NODES_MAX};
 
 /// Why a JSON text or value is refused.
@@ -38,13 +39,16 @@ pub enum StrictError {
     /// An integer that would be rounded.
     #[error("an integer has more than 64 bits and would be rounded; send it as a string")]
     HugeNumber,
+    /// A decimal that would be rounded.
+    #[error("a number has more digits than can be kept and would be rounded; send it as a string")]
+    RoundedNumber,
     /// A key that changes the meaning of objects in some languages.
     #[error("the key `{0}` is not accepted")]
     ForbiddenKey(String),
 }
 
-/// Reads one JSON text, refusing duplicate keys, integers beyond 64 bits, `__proto__`-like keys,
-/// and more than the limits allow.
+/// Reads one JSON text, refusing duplicate keys, integers beyond 64 bits, decimals that are not what
+/// a double holds, `__proto__`-like keys, and more than the limits allow.
 pub fn parse_strict(text: &str) -> Result<Value, StrictError> {
     if text.len() > ARGUMENTS_BYTES_MAX {
         return Err(StrictError::TooLarge);
@@ -65,7 +69,7 @@ pub fn parse_strict(text: &str) -> Result<Value, StrictError> {
             column: error.column(),
         }),
         (Ok(value), None) => {
-            refuse_rounded_integers(text)?;
+            refuse_rounded_numbers(text)?;
             Ok(value)
         }
     }
@@ -97,8 +101,9 @@ fn check_key(key: &str, value: &Value) -> Result<(), StrictError> {
     Ok(())
 }
 
-/// Integers of more than 64 bits become doubles in the reader, which is not seen in the value.
-fn refuse_rounded_integers(text: &str) -> Result<(), StrictError> {
+/// Integers of more than 64 bits become doubles in the reader, and decimals the nearest double, which is
+/// not seen in the value; the upstream gets the text.
+fn refuse_rounded_numbers(text: &str) -> Result<(), StrictError> {
     let bytes = text.as_bytes();
     let mut at = 0;
     while at < bytes.len() {
@@ -121,6 +126,9 @@ fn refuse_rounded_integers(text: &str) -> Result<(), StrictError> {
                 let integer = number.bytes().all(|b| b.is_ascii_digit() || b == b'-');
                 if integer && number.parse::<i64>().is_err() && number.parse::<u64>().is_err() {
                     return Err(StrictError::HugeNumber);
+                }
+                if !integer && !decimal::survives(number) {
+                    return Err(StrictError::RoundedNumber);
                 }
             }
             _ => at += 1,
@@ -250,7 +258,7 @@ mod tests {
     fn texts_that_could_mean_two_things_are_refused() {
         let deep = |n: usize| "[".repeat(n) + &"]".repeat(n);
         let many = format!("[{}0]", "0,".repeat(ARGUMENTS_NODES_MAX));
-        let table: [(&str, StrictError); 14] = [
+        let table: [(&str, StrictError); 18] = [
             (r#"{"a":1,"a":2}"#, StrictError::DuplicateKey("a".into())),
             (
                 r#"{"a":1,"\u0061":2}"#,
@@ -266,6 +274,10 @@ mod tests {
                 r#"{"q":"\"","n":18446744073709551616}"#,
                 StrictError::HugeNumber,
             ),
+            (r#"{"n":9007199254740993.0}"#, StrictError::RoundedNumber),
+            (r#"{"n":9007199254740993e0}"#, StrictError::RoundedNumber),
+            (r#"[0.10000000000000000001]"#, StrictError::RoundedNumber),
+            ("1e-400", StrictError::RoundedNumber),
             (
                 r#"{"__proto__":{}}"#,
                 StrictError::ForbiddenKey("__proto__".into()),
@@ -297,6 +309,7 @@ mod tests {
             "18446744073709551615",
             "-9223372036854775808",
             "1e300",
+            "[0.1,1e3,1.50,3.141592653589793,9007199254740992.0]",
         ] {
             let value = parse_strict(text).unwrap();
             assert_eq!(value, serde_json::from_str::<Value>(text).unwrap());
