@@ -13,7 +13,7 @@ pub mod signature;
 mod violation;
 mod walk;
 
-use jsonschema::{Draft, PatternOptions, Validator};
+use jsonschema::{Draft, PatternOptions, ValidationError, Validator};
 use serde_json::Value;
 
 pub use self::cache::Validators;
@@ -144,6 +144,23 @@ fn build(schema: &Value, draft: Draft) -> Result<Validator, SchemaError> {
         })
 }
 
+/// Adds what a validator says about arguments that it refused. It may say nothing, and has refused
+/// them all the same.
+fn listed<'a>(
+    mut violations: Violations,
+    errors: impl Iterator<Item = ValidationError<'a>>,
+) -> Violations {
+    for error in errors {
+        if !violations.push(|| Violation::of(&error)) {
+            break;
+        }
+    }
+    if violations.is_empty() {
+        return Violations::unexplained();
+    }
+    violations
+}
+
 impl Compiled {
     /// Checks arguments and lists every violation, up to a bound.
     pub fn check(&self, arguments: &Value, unknown: Unknown) -> Result<(), Violations> {
@@ -161,15 +178,7 @@ impl Compiled {
         if violations.is_empty() && self.validator.is_valid(arguments) {
             return Ok(());
         }
-        for error in self.validator.iter_errors(arguments) {
-            if !violations.push(|| Violation::of(&error)) {
-                break;
-            }
-        }
-        if violations.is_empty() {
-            return Ok(());
-        }
-        Err(violations)
+        Err(listed(violations, self.validator.iter_errors(arguments)))
     }
 
     /// Without references the work is bounded by the sizes of schema and arguments.

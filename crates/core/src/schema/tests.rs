@@ -432,3 +432,11 @@ fn two_spellings_of_one_schema_share_a_validator() {
     let b: Value = serde_json::from_str(r#"{"minProperties":1,"type":"object"}"#).unwrap();
     assert_eq!(key(&a), key(&b));
 }
+
+#[test]
+fn a_refusal_without_a_reason_is_still_a_refusal() {
+    let violations = listed(Violations::default(), std::iter::empty());
+    let said: Vec<_> = violations.listed.iter().map(|v| &v.message).collect();
+    assert_eq!(said.len(), 1, "{said:?}");
+    assert!(said[0].contains("do not fit"), "{said:?}");
+}

@@ -58,6 +58,14 @@ impl Violations {
         )
     }
 
+    /// What is said where the arguments do not fit and nothing says why.
+    pub(super) fn unexplained() -> Self {
+        Self::whole(
+            "schema",
+            "the arguments do not fit the tool's schema; compare them with what `get_tool_details` shows",
+        )
+    }
+
     /// One violation about the arguments as a whole, for those that never met a schema.
     pub fn whole(keyword: &str, message: impl Into<String>) -> Self {
         Self {
