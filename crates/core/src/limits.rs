@@ -233,6 +233,9 @@ pub const IDEMPOTENCY_KEPT_MS: i64 = 24 * 60 * 60 * 1_000;
 pub const IDEMPOTENCY_POLL_MS: u64 = 100;
 /// How long a confirmation may wait for a person, and then for its use.
 pub const CONFIRMATION_KEPT_MS: i64 = 10 * 60 * 1_000;
+/// Most characters of the arguments in a question that a client puts to its person; about longer
+/// ones it is not asked, because nobody confirms what is not shown.
+pub const CONFIRMATION_QUESTION_CHARS_MAX: usize = 1_000;
 /// Most confirmations of one caller that wait at once.
 pub const CONFIRMATIONS_PENDING_MAX: i64 = 100;
 /// How long a settled request for approval stays listed.

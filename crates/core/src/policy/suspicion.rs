@@ -11,6 +11,7 @@ mod orders;
 use serde::Serialize;
 use serde_json::Value;
 
+pub use self::characters::written_out;
 pub use self::names::Neighbours;
 use crate::catalog::Tool;
 use crate::limits::{SUSPICION_FLAGS_MAX, SUSPICION_TEXT_BYTES_MAX, SUSPICION_TEXTS_MAX};
@@ -38,7 +39,8 @@ pub enum Kind {
 pub struct Flag {
     /// What kind of sign.
     pub kind: Kind,
-    /// Where: `name`, `title`, `description`, or a JSON Pointer into the schema of the arguments.
+    /// Where: `name`, `title`, `description`, a JSON Pointer into the schema of the arguments, or one
+    /// that begins with `outputSchema` or `annotations`.
     pub place: String,
     /// In words, with characters that are not seen written out.
     pub detail: String,
@@ -56,9 +58,17 @@ pub fn inspect(tool: &Tool, neighbours: &Neighbours) -> Vec<Flag> {
             .as_deref()
             .map(|title| ("title".to_owned(), title)),
     );
-    let mut inside = Vec::new();
-    collect(&tool.input_schema, "", &mut inside);
-    texts.extend(inside);
+    // Each has a bound of its own, so that a long one does not hide what stands in the next.
+    let output = tool.output_schema.as_deref().unwrap_or(&Value::Null);
+    for (value, place) in [
+        (&*tool.input_schema, ""),
+        (output, "outputSchema"),
+        (&tool.annotations, "annotations"),
+    ] {
+        let mut inside = Vec::new();
+        collect(value, place, &mut inside);
+        texts.extend(inside);
+    }
     for (place, text) in texts {
         let text = cut(text);
         let mut found: Vec<(Kind, String)> = characters::in_text(text).collect();

@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use toolcrib_core::policy::suspicion::{Flag, Neighbours};
+use toolcrib_core::policy::suspicion::{Flag, Neighbours, written_out};
 use toolcrib_core::{Code, ToolId};
 use toolcrib_store::Store;
 use toolcrib_store::approval::{Kind, Request, Shown, State, Verdict};
@@ -241,11 +241,11 @@ fn show_one(context: &mut Context, shown: &Shown, flags: &[Flag]) {
     context.ui.gap();
 }
 
-/// JSON on many lines, so that a difference has lines to compare.
+/// JSON on many lines, so that a difference has lines to compare, and nothing in it that is not seen.
 fn readable(text: &str) -> String {
     let value: Result<Value, _> = serde_json::from_str(text);
     let pretty = value.and_then(|value| serde_json::to_string_pretty(&value));
-    pretty.unwrap_or_else(|_| text.to_owned())
+    written_out(&pretty.unwrap_or_else(|_| text.to_owned())).into_owned()
 }
 
 fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Failure> {

@@ -1,5 +1,7 @@
 //! Characters that are not seen, or that change how others are seen.
 
+use std::borrow::Cow;
+
 use super::{Flag, Kind};
 
 /// Whether a character changes the direction of text. Marks that only speak about their own place
@@ -38,6 +40,24 @@ fn is_invisible(c: char) -> bool {
             | '\u{fff9}'..='\u{fffb}'
             | '\u{e0000}'..='\u{e0fff}'
     )
+}
+
+/// A text as a person who decides about it must see it: every character that is not seen, or that
+/// turns others around, is written out. Line ends and tabs stay.
+pub fn written_out(text: &str) -> Cow<'_, str> {
+    let hides = |c: char| turns(c) || marks_direction(c) || is_invisible(c);
+    if !text.contains(hides) {
+        return Cow::Borrowed(text);
+    }
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        if hides(c) {
+            out.extend(c.escape_unicode());
+        } else {
+            out.push(c);
+        }
+    }
+    Cow::Owned(out)
 }
 
 /// Whether an unseen character is an ordinary part of a picture or of a script that needs it.

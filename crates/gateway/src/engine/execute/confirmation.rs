@@ -3,8 +3,9 @@
 use serde_json::json;
 use toolcrib_core::ToolId;
 use toolcrib_core::canon::Hash;
-use toolcrib_core::limits::CONFIRMATION_KEPT_MS;
+use toolcrib_core::limits::{CONFIRMATION_KEPT_MS, CONFIRMATION_QUESTION_CHARS_MAX};
 use toolcrib_core::policy::confirmation::{Binding, ChallengeState};
+use toolcrib_core::policy::suspicion::written_out;
 use toolcrib_core::policy::{Challenge, ChallengeId, Permit};
 use toolcrib_store::StoreError;
 use toolcrib_store::approval::confirmation::{Call, Confirmed};
@@ -53,7 +54,8 @@ impl Engine {
         Ok(challenge)
     }
 
-    /// Lets the client ask its person, where it can. No answer leaves the question open.
+    /// Lets the client ask its person, where it can and all arguments can be shown. No answer leaves
+    /// the question open.
     async fn elicit(
         &self,
         attempt: &Attempt,
@@ -68,9 +70,13 @@ impl Engine {
         if capabilities.get("elicitation").is_none() {
             return Ok(challenge);
         }
-        let shown: String = detail.chars().take(QUESTION_CHARS_MAX).collect();
+        let shown = written_out(detail);
+        if shown.chars().count() > CONFIRMATION_QUESTION_CHARS_MAX {
+            return Ok(challenge);
+        }
+        let tool = challenge.binding.tool.to_string();
         let question = raw(&json!({
-            "message": format!("Run {} with {shown}?", challenge.binding.tool),
+            "message": format!("Run {} with {shown}?", written_out(&tool)),
             "requestedSchema": {
                 "type": "object",
                 "properties": {"confirm": {"type": "boolean", "title": "Run it"}},
@@ -118,9 +124,6 @@ impl Engine {
         Ok(used.await? == Confirmed::Granted)
     }
 }
-
-/// Most characters of the arguments in the question that a client shows.
-const QUESTION_CHARS_MAX: usize = 1_000;
 
 /// A person's answer in a form; a form that was closed is no answer.
 fn said(answer: &serde_json::value::RawValue) -> Option<Verdict> {

@@ -7,6 +7,7 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
+use toolcrib_core::limits::CONFIRMATION_QUESTION_CHARS_MAX;
 use toolcrib_core::rpc::Fault;
 use toolcrib_store::approval::{State, Target, Verdict};
 use toolcrib_upstream::mcp::Failure;
@@ -311,6 +312,68 @@ async fn a_client_that_can_ask_its_person_does() {
                 let error = refused(outcome);
                 assert_eq!(error.code, Code::ConfirmationRequired);
                 assert_eq!(error.more.challenge.is_some(), open, "{answer}");
+            }
+        }
+    }
+}
+
+/// Says yes to everything, and keeps what it was asked.
+#[derive(Debug, Default)]
+struct Yes(std::sync::Mutex<Vec<String>>);
+
+impl Client for Yes {
+    fn request<'a>(
+        &'a self,
+        _method: &'a str,
+        params: Option<&'a RawValue>,
+    ) -> BoxFuture<'a, Result<Box<RawValue>, Fault>> {
+        let asked: serde_json::Value = serde_json::from_str(params.unwrap().get()).unwrap();
+        let message = asked["message"].as_str().unwrap().to_owned();
+        self.0.lock().unwrap().push(message);
+        Box::pin(async {
+            Ok(raw(
+                &json!({"action": "accept", "content": {"confirm": true}}),
+            ))
+        })
+    }
+
+    fn notify(&self, _method: &str, _params: Option<&RawValue>) {}
+
+    fn capabilities(&self) -> Box<RawValue> {
+        raw(&json!({"elicitation": {}}))
+    }
+}
+
+#[tokio::test]
+async fn a_person_is_asked_only_about_what_the_question_shows_whole() {
+    let around = r#"{"title":""}"#.len();
+    let fits = "x".repeat(CONFIRMATION_QUESTION_CHARS_MAX - around);
+    for (title, shown) in [
+        (fits.clone(), Some(fits.clone())),
+        (format!("{fits}y"), None),
+        (
+            "a\u{202e}b\u{200b}c".to_owned(),
+            Some("a\\u{202e}b\\u{200b}c".to_owned()),
+        ),
+    ] {
+        let shop = Workshop::open(&format!("{SERVERS}{RELAXED}")).await;
+        let client = Arc::new(Yes::default());
+        let mut call = execution("github:delete_repo", &json!({ "title": title }).to_string());
+        call.options = key("k");
+        call.client = Some(client.clone());
+        let outcome = shop.engine.execute(&agent(), call).await;
+        let asked = client.0.lock().unwrap().clone();
+        match shown {
+            Some(shown) => {
+                drop(answered(outcome.unwrap()));
+                let question = format!("Run github:delete_repo with {{\"title\":\"{shown}\"}}?");
+                assert_eq!(asked, [question]);
+            }
+            None => {
+                let error = refused(outcome);
+                assert_eq!(error.code, Code::ConfirmationRequired);
+                assert!(error.more.challenge.is_some());
+                assert_eq!(asked, Vec::<String>::new());
             }
         }
     }
