@@ -66,7 +66,7 @@ use upstream::{Health, Upstream};
 use crate::control::Counts;
 use crate::telemetry::Tracer;
 
-pub use here::open_here;
+pub use here::{open_here, open_on};
 pub use stock::pack_kept;
 
 /// The counter of tool lists that were answered from what was kept.

@@ -276,7 +276,7 @@ mod tests {
             ),
             (r#"{"n":9007199254740993.0}"#, StrictError::RoundedNumber),
             (r#"{"n":9007199254740993e0}"#, StrictError::RoundedNumber),
-            (r#"[0.10000000000000000001]"#, StrictError::RoundedNumber),
+            ("[0.10000000000000000001]", StrictError::RoundedNumber),
             ("1e-400", StrictError::RoundedNumber),
             (
                 r#"{"__proto__":{}}"#,

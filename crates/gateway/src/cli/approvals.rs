@@ -12,7 +12,7 @@ use toolcrib_store::Store;
 use toolcrib_store::approval::{Kind, Request, Shown, State, Verdict};
 
 use super::introspect::{failure, tell_assessment};
-use super::memory::{moment, with_store};
+use super::memory::{moment, with_store, with_store_to_change};
 use super::{Context, now_ms};
 use crate::capability::promotion::Promoted;
 use crate::capability::question;
@@ -253,7 +253,9 @@ fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Fai
         .surroundings
         .var("USER")
         .unwrap_or_else(|| "local".to_owned());
-    with_desk(context, async |context, desk| {
+    let config = Arc::new(context.loader().config()?);
+    with_store_to_change(context, async |context, store| {
+        let desk = Desk::new(store.clone(), Clock::system(), config);
         for target in question::targets(text) {
             // What comes after this look is not shown, and so not settled either.
             let looked = desk.look(&target).await.map_err(failure)?;

@@ -6,12 +6,14 @@ use std::time::Duration;
 use toolcrib_core::limits;
 use toolcrib_core::policy::Caller;
 
+use super::memory::tell_closed;
 use super::{Context, running};
 use crate::engine::Engine;
 use crate::engine::connections::Users;
 use crate::engine::error::Error;
-use crate::engine::open_here;
+use crate::engine::{open_here, open_on};
 use crate::failure::Failure;
+use crate::storage;
 use crate::telemetry::Tracer;
 use crate::ui::{PROGRESS_DELAY, Progress};
 
@@ -25,6 +27,24 @@ pub(super) fn with_engine<T>(
     let grace = Duration::from_millis(limits::SHUTDOWN_GRACE_MS);
     running::runtime()?.block_on(async {
         let engine = open_here(config, &context.surroundings, Users::One, Tracer::off()).await?;
+        let outcome = work(context, &engine).await;
+        engine.close(grace).await;
+        outcome
+    })
+}
+
+/// As [`with_engine`], for `work` that calls no tool: it goes on where the store can only be read.
+pub(super) fn with_engine_to_look<T>(
+    context: &mut Context,
+    work: impl AsyncFnOnce(&mut Context, &Arc<Engine>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    let config = Arc::new(context.loader().config()?);
+    let grace = Duration::from_millis(limits::SHUTDOWN_GRACE_MS);
+    running::runtime()?.block_on(async {
+        let (store, closed) = storage::open_to_look(&config, &context.surroundings).await?;
+        tell_closed(context, closed.as_ref());
+        let (users, tracer) = (Users::One, Tracer::off());
+        let engine = open_on(store, config, &context.surroundings, users, tracer).await?;
         let outcome = work(context, &engine).await;
         engine.close(grace).await;
         outcome

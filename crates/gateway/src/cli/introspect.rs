@@ -13,7 +13,7 @@ use toolcrib_config::model::Server;
 use toolcrib_config::registered;
 use toolcrib_core::{Code, ToolId};
 
-use super::memory::{moment, with_store};
+use super::memory::{moment, with_store_to_change};
 use super::rtfs::Dialect;
 use super::{Context, cache};
 use crate::capability::assessment::{Assessment, Sign};
@@ -77,7 +77,7 @@ impl Introspect {
             .iter()
             .map(|known| ToolId::new(known.server.as_str(), known.tool.as_str()))
             .collect();
-        with_store(context, async |context, store| {
+        with_store_to_change(context, async |context, store| {
             let connections = cache::connections(context.surroundings.clone());
             connections.configure(&config);
             let desk = Desk::new(store.clone(), Clock::system(), Arc::clone(&config));

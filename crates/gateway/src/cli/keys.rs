@@ -6,7 +6,7 @@ use toolcrib_core::Code;
 use toolcrib_core::policy::Grant;
 use toolcrib_store::key::{ApiKey, NewKey};
 
-use super::memory::{moment, span_ms, with_store};
+use super::memory::{moment, span_ms, with_store, with_store_to_change};
 use super::{Context, now_ms};
 use crate::failure::Failure;
 use crate::ui::{Line, Table, Tone};
@@ -86,7 +86,7 @@ fn create(
         scopes,
         expires_ms: expires.map(|span| now.saturating_add(span)),
     };
-    with_store(context, async |context, store| {
+    with_store_to_change(context, async |context, store| {
         let (key, secret) = store.create_key(new, &random, now).await?;
         if context.ui.is_json() {
             let mut shown = shown(&key, now);
@@ -133,7 +133,7 @@ fn list(context: &mut Context) -> Result<(), Failure> {
 }
 
 fn revoke(context: &mut Context, id: &str) -> Result<(), Failure> {
-    with_store(context, async |context, store| {
+    with_store_to_change(context, async |context, store| {
         let revoked = store.revoke_key(id, now_ms()).await?;
         if !revoked {
             return Err(Failure::usage(format!(

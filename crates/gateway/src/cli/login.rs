@@ -18,7 +18,7 @@ use toolcrib_store::Store;
 use toolcrib_upstream::mcp::oauth::{DeviceLogin, Granted, Login as Waiting, LoginError, Wishes};
 use url::Url;
 
-use super::memory::with_store;
+use super::memory::with_store_to_change;
 use super::{Context, now_ms};
 use crate::failure::Failure;
 use crate::tokens::Tokens;
@@ -71,7 +71,7 @@ impl Login {
         let url = address(context, server)?;
         let name = server.name.clone();
         let wishes = self.wishes(context)?;
-        let granted = with_store(context, async |context, store| {
+        let granted = with_store_to_change(context, async |context, store| {
             self.log_in(context, store, &name, &url, wishes).await
         })?;
         if context.ui.is_json() {
@@ -184,7 +184,7 @@ impl Logout {
         // What is not configured any more may still have tokens.
         let known = find(&config, &self.server).map(|server| server.name.clone());
         let name = known.clone().unwrap_or_else(|_| self.server.clone());
-        let removed = with_store(context, async |_, store| {
+        let removed = with_store_to_change(context, async |_, store| {
             Ok(store.remove_tokens(&name).await?)
         })?;
         if removed == 0 {

@@ -1,29 +1,74 @@
 //! What commands on the store share: they open it, work on it, and close it, whether or not a process
 //! is running beside them.
 
-use toolcrib_store::Store;
+use toolcrib_store::{Store, StoreError};
 
 use super::{Context, running};
 use crate::failure::Failure;
 use crate::storage;
 
-/// Runs `work` on the user's store.
+/// What a command wants of the store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Purpose {
+    Look,
+    Change,
+}
+
+/// Runs `work`, which may only look, on the user's store.
 pub(super) fn with_store<T>(
     context: &mut Context,
+    work: impl AsyncFnOnce(&mut Context, &Store) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    on_store(context, Purpose::Look, work)
+}
+
+/// Runs `work`, which writes, on the user's store.
+pub(super) fn with_store_to_change<T>(
+    context: &mut Context,
+    work: impl AsyncFnOnce(&mut Context, &Store) -> Result<T, Failure>,
+) -> Result<T, Failure> {
+    on_store(context, Purpose::Change, work)
+}
+
+fn on_store<T>(
+    context: &mut Context,
+    purpose: Purpose,
     work: impl AsyncFnOnce(&mut Context, &Store) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
     let config = context.loader().config()?;
     running::runtime()?.block_on(async {
         let (store, closed) = storage::open_to_look(&config, &context.surroundings).await?;
-        if let Some(why) = closed {
-            context
-                .ui
-                .note(format!("the store can only be read: {why}"));
-        }
-        let outcome = work(context, &store).await;
+        let outcome = match hindrance(purpose, closed) {
+            Ok(hindrance) => {
+                tell_closed(context, hindrance.as_ref());
+                work(context, &store).await
+            }
+            Err(error) => Err(error.into()),
+        };
         store.close().await;
         outcome
     })
+}
+
+/// Why a store can only be read, or the error for a command that cannot write because of it. A disk
+/// without space is said as that, not as the read-only store that it makes.
+fn hindrance(
+    purpose: Purpose,
+    closed: Option<StoreError>,
+) -> Result<Option<StoreError>, StoreError> {
+    match closed {
+        Some(full @ StoreError::Full) if purpose == Purpose::Change => Err(full),
+        closed => Ok(closed),
+    }
+}
+
+/// Says beside what follows that nothing can be written.
+pub(super) fn tell_closed(context: &mut Context, closed: Option<&StoreError>) {
+    if let Some(why) = closed {
+        context
+            .ui
+            .note(format!("the store can only be read: {why}"));
+    }
 }
 
 /// A time as people read it, to the second, in UTC.
@@ -70,6 +115,27 @@ pub(super) fn since_ms(text: &str, now_ms: i64) -> Result<i64, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_full_disk_is_not_called_read_only() {
+        let full = || Some(StoreError::Full);
+        assert!(matches!(
+            hindrance(Purpose::Change, full()),
+            Err(StoreError::Full)
+        ));
+        assert!(matches!(
+            hindrance(Purpose::Look, full()),
+            Ok(Some(StoreError::Full))
+        ));
+        assert!(matches!(hindrance(Purpose::Change, None), Ok(None)));
+        let locked = StoreError::ReadOnly {
+            path: "toolcrib.db".into(),
+        };
+        assert!(matches!(
+            hindrance(Purpose::Change, Some(locked)),
+            Ok(Some(StoreError::ReadOnly { .. }))
+        ));
+    }
 
     #[test]
     fn spans_and_points_in_time_are_read() {

@@ -11,7 +11,7 @@ use toolcrib_core::policy::{
 };
 use toolcrib_core::{Code, ToolId};
 
-use super::counter::{refused, with_engine};
+use super::counter::{refused, with_engine_to_look};
 use super::{Context, now_ms};
 use crate::engine::Engine;
 use crate::engine::snapshot::Entry;
@@ -65,7 +65,7 @@ impl Policy {
                 "{tool} is not a tool; write SERVER:TOOL, such as github:create_issue"
             ))
         })?;
-        with_engine(context, async |context, engine| {
+        with_engine_to_look(context, async |context, engine| {
             let caller = caller(engine, &principal, &scopes).await?;
             let entry = engine.known_tool(id.server(), id.tool()).await;
             let entry = entry.map_err(refused)?;

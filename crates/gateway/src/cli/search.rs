@@ -11,7 +11,7 @@ use toolcrib_core::policy::Caller;
 
 use super::Context;
 use super::counter::{asking, local, refused, with_engine};
-use super::memory::with_store;
+use super::memory::with_store_to_change;
 use crate::engine::Engine;
 use crate::engine::answer::{Found, Hit};
 use crate::engine::ask;
@@ -102,7 +102,7 @@ async fn find(engine: &Arc<Engine>, caller: &Caller, wish: ask::Search) -> Answe
 }
 
 fn forget(context: &mut Context) -> Result<(), Failure> {
-    with_store(context, async |context, store| {
+    with_store_to_change(context, async |context, store| {
         let callers = store.forget_learned().await?;
         if context.ui.is_json() {
             context.ui.json(&json!({ "forgotten": callers }));

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use toolcrib_config::load::Config;
 use toolcrib_config::surroundings::Surroundings;
+use toolcrib_store::Store;
 use toolcrib_upstream::mcp::oauth::TokenStore;
 
 use super::Engine;
@@ -24,6 +25,17 @@ pub async fn open_here(
     tracer: Tracer,
 ) -> Result<Arc<Engine>, Failure> {
     let store = storage::open(&config, surroundings).await?;
+    open_on(store, config, surroundings, users, tracer).await
+}
+
+/// As [`open_here`], on a store that is already open. On one that can only be read nothing is run.
+pub async fn open_on(
+    store: Store,
+    config: Arc<Config>,
+    surroundings: &Surroundings,
+    users: Users,
+    tracer: Tracer,
+) -> Result<Arc<Engine>, Failure> {
     let clock = Clock::system();
     let now_ms = || jiff::Timestamp::now().as_millisecond();
     let tokens = Tokens::new(store.clone(), now_ms);

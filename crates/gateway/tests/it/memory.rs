@@ -364,6 +364,18 @@ fn the_log_is_read_where_the_disk_takes_nothing_more() {
         );
     }
     assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
+    // What is to be known about a tool comes from its server, and the question gets as far as that.
+    let explained = home.run(&["policy", "explain", "a:first"]);
+    assert!(
+        explained.err.contains("can only be read"),
+        "{}",
+        explained.err
+    );
+    assert!(
+        explained.err.contains("SERVER_NOT_FOUND"),
+        "{}",
+        explained.err
+    );
     let refused = home.run(&["keys", "create", "ci", "--scope", "a:read"]);
     assert_eq!(refused.code, Some(3), "{}", refused.err);
     assert!(refused.err.contains("is read-only"), "{}", refused.err);

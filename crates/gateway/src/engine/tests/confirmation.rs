@@ -363,18 +363,15 @@ async fn a_person_is_asked_only_about_what_the_question_shows_whole() {
         call.client = Some(client.clone());
         let outcome = shop.engine.execute(&agent(), call).await;
         let asked = client.0.lock().unwrap().clone();
-        match shown {
-            Some(shown) => {
-                drop(answered(outcome.unwrap()));
-                let question = format!("Run github:delete_repo with {{\"title\":\"{shown}\"}}?");
-                assert_eq!(asked, [question]);
-            }
-            None => {
-                let error = refused(outcome);
-                assert_eq!(error.code, Code::ConfirmationRequired);
-                assert!(error.more.challenge.is_some());
-                assert_eq!(asked, Vec::<String>::new());
-            }
+        if let Some(shown) = shown {
+            drop(answered(outcome.unwrap()));
+            let question = format!("Run github:delete_repo with {{\"title\":\"{shown}\"}}?");
+            assert_eq!(asked, [question]);
+        } else {
+            let error = refused(outcome);
+            assert_eq!(error.code, Code::ConfirmationRequired);
+            assert!(error.more.challenge.is_some());
+            assert_eq!(asked, Vec::<String>::new());
         }
     }
 }
