@@ -11,7 +11,7 @@ use toolcrib_core::limits::{ADAPTER_ADDRESS_BYTES_MAX, ADAPTER_REQUEST_BYTES_MAX
 use url::Url;
 
 use super::failure::Failure;
-use super::operation::{Input, Operation, Shape, Spot};
+use super::operation::{Input, Media, Operation, Shape, Spot};
 use super::style;
 use super::wire::Outgoing;
 
@@ -53,10 +53,19 @@ pub(super) fn build(
     })
 }
 
-/// The arguments, with the defaults of those that the path or a header cannot do without.
+/// The arguments, with the defaults of those that the path or a header cannot do without. Only a
+/// field of a JSON body can be `null`; anywhere else that is nothing.
 fn with_defaults(operation: &Operation, arguments: &Map<String, Value>) -> Map<String, Value> {
     let mut arguments = arguments.clone();
-    arguments.retain(|_, value| !value.is_null());
+    let json = operation
+        .body
+        .as_ref()
+        .is_some_and(|body| body.media == Media::Json && body.shape == Shape::Fields);
+    let elsewhere = |name: &str| {
+        let mut inputs = operation.inputs.iter();
+        inputs.any(|input| input.argument == name && input.spot != Spot::Body)
+    };
+    arguments.retain(|name, value| !value.is_null() || json && !elsewhere(name));
     let schema = operation.tool.input_schema.get("properties");
     for input in operation.inputs.iter().filter(|input| input.required) {
         let part = schema.and_then(|schema| schema.get(&input.argument));

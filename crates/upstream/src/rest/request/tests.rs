@@ -64,7 +64,33 @@ fn values_go_where_they_belong() {
     let arguments = json!({"id": "a/b", "q": ["1", "2"], "f": {"a": {"b": 1}}, "X-H": "h", "c": "x;y", "body_id": 7, "n": null});
     assert_eq!(
         sent(&paths, &arguments).unwrap(),
-        "POST https://api.example.com/v1/users/a%2Fb/x?q=1&q=2&f[a][b]=1\nx-h: h\ncookie: c=x%3By\ncontent-type: application/json\n\n{\"id\":7}"
+        "POST https://api.example.com/v1/users/a%2Fb/x?q=1&q=2&f[a][b]=1\nx-h: h\ncookie: c=x%3By\ncontent-type: application/json\n\n{\"id\":7,\"n\":null}"
+    );
+}
+
+#[test]
+fn null_is_sent_in_json_and_nowhere_else() {
+    let schema = json!({"type": "object", "properties": {
+        "assignee": {"type": ["string", "null"]}}, "additionalProperties": true});
+    let cleared =
+        json!({"id": "1", "q": null, "X-H": null, "c": null, "assignee": null, "more": null});
+    let of = |media: &str| {
+        let paths = json!({"/items/{id}": {"patch": {
+            "parameters": [
+                parameter("id", "path", &json!({})), parameter("q", "query", &json!({})),
+                parameter("X-H", "header", &json!({})), parameter("c", "cookie", &json!({})),
+            ],
+            "requestBody": {"required": true, "content": {media: {"schema": schema}}}}}});
+        sent(&paths, &cleared).unwrap()
+    };
+    let to = "PATCH https://api.example.com/v1/items/1\ncontent-type:";
+    assert_eq!(
+        of("application/json"),
+        format!("{to} application/json\n\n{{\"assignee\":null,\"more\":null}}")
+    );
+    assert_eq!(
+        of("application/x-www-form-urlencoded"),
+        format!("{to} application/x-www-form-urlencoded\n\n")
     );
 }
 
