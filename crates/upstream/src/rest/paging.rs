@@ -145,20 +145,61 @@ fn of_address(operation: &Operation, address: &str) -> Value {
     Value::Object(known)
 }
 
-/// The address in `Link: <…>; rel="next"`.
+/// The address in `Link: <…>; rel="next"`, whatever stands in the address.
 fn linked(headers: &HeaderMap) -> Option<String> {
     let links = headers.get_all(header::LINK).iter();
     let links = links.filter_map(|value| value.to_str().ok());
-    for link in links.flat_map(|links| links.split(',')) {
-        let (address, parameters) = link.split_once(';')?;
-        let rel = parameters
-            .split(';')
-            .map(str::trim)
-            .find_map(|p| p.strip_prefix("rel="));
-        if rel.map(|rel| rel.trim_matches('"')) == Some("next") {
-            let address = address.trim().strip_prefix('<')?.strip_suffix('>')?;
-            return Some(address.to_owned());
+    links.flat_map(links_of).find_map(|(address, parameters)| {
+        let mut rels = parameters.split(';').filter_map(|parameter| {
+            let (name, value) = parameter.split_once('=')?;
+            let is_rel = name.trim().eq_ignore_ascii_case("rel");
+            is_rel.then(|| value.trim().trim_matches('"'))
+        });
+        let next = |rel: &str| rel.split(' ').any(|one| one.eq_ignore_ascii_case("next"));
+        rels.any(next).then(|| address.to_owned())
+    })
+}
+
+/// Each link of a header: its address and its parameters.
+fn links_of(text: &str) -> impl Iterator<Item = (&str, &str)> {
+    let mut rest = text;
+    std::iter::from_fn(move || {
+        let (_, after) = rest.split_once('<')?;
+        let (address, after) = after.split_once('>')?;
+        // The next link begins after a comma that stands outside of quotes.
+        let mut quoted = false;
+        let end = after.find(|char| {
+            quoted ^= char == '"';
+            char == ',' && !quoted
+        });
+        let (parameters, more) = after.split_at(end.unwrap_or(after.len()));
+        rest = more;
+        Some((address, parameters))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_link_whose_address_holds_a_comma_is_found() {
+        let table = [
+            (
+                "</o?fields=a,b&page=2>; rel=\"next\"",
+                Some("/o?fields=a,b&page=2"),
+            ),
+            (
+                "</a;x>; title=\"a, <b>\"; rel=prev, </c>;rel=next",
+                Some("/c"),
+            ),
+            ("</a>; rel=\"last next\"", Some("/a")),
+            ("</a>, </b>; rel=\"first\"", None),
+            ("nothing", None),
+        ];
+        for (text, expected) in table {
+            let headers = HeaderMap::from_iter([(header::LINK, text.parse().unwrap())]);
+            assert_eq!(linked(&headers).as_deref(), expected, "{text}");
         }
     }
-    None
 }
