@@ -14,6 +14,79 @@ pub fn is_currency(text: &str) -> bool {
     text.len() == 3 && CURRENCIES.split(' ').any(|code| code == text)
 }
 
+/// What currencies and their parts are called in plain words; several share some of them.
+const NAMES: [&str; 40] = [
+    "naira",
+    "kobo",
+    "cedi",
+    "cedis",
+    "pesewa",
+    "pesewas",
+    "rand",
+    "shilling",
+    "shillings",
+    "dollar",
+    "dollars",
+    "buck",
+    "bucks",
+    "cent",
+    "cents",
+    "euro",
+    "euros",
+    "pound",
+    "pounds",
+    "penny",
+    "pence",
+    "quid",
+    "yen",
+    "yuan",
+    "won",
+    "rupee",
+    "rupees",
+    "paisa",
+    "paise",
+    "franc",
+    "francs",
+    "peso",
+    "pesos",
+    "real",
+    "reais",
+    "krona",
+    "kroner",
+    "dirham",
+    "dirhams",
+    "zloty",
+];
+
+/// Whether a word beside a number makes an amount of money of it: a code, a name or a sign.
+pub(crate) fn says_currency(word: &str) -> bool {
+    let mut chars = word.chars();
+    let sign = chars.next().is_some_and(|first| SIGNS.contains(&first)) && chars.next().is_none();
+    sign || is_currency(word) || NAMES.iter().any(|name| name.eq_ignore_ascii_case(word))
+}
+
+/// A number whose thousands are parted by commas, without them; none where the commas are no such.
+pub(crate) fn without_groups(text: &str) -> Option<String> {
+    let (whole, rest) = match text.split_once('.') {
+        Some((whole, rest)) if !rest.contains(',') => (whole, Some(rest)),
+        Some(_) => return None,
+        None => (text, None),
+    };
+    let mut groups = whole.trim_start_matches('-').split(',');
+    let first = groups.next()?;
+    let others: Vec<&str> = groups.collect();
+    // Hundreds of thousands are parted after two digits in some countries.
+    let (last, middle) = others.split_last()?;
+    let fits = (1..=3).contains(&first.len())
+        && last.len() == 3
+        && middle.iter().all(|group| matches!(group.len(), 2 | 3));
+    let digits = whole.replace(',', "");
+    fits.then(|| match rest {
+        Some(rest) => format!("{digits}.{rest}"),
+        None => digits,
+    })
+}
+
 fn countries() -> impl Iterator<Item = (&'static str, &'static str)> {
     COUNTRIES.split(';').filter_map(|row| row.split_once(' '))
 }
@@ -63,6 +136,26 @@ mod tests {
         ] {
             assert_eq!(country_code(text), code, "{text}");
         }
+    }
+
+    #[test]
+    fn thousands_are_parted_by_commas_and_nothing_else_is() {
+        for (text, expected) in [
+            ("5,000", Some("5000")),
+            ("-1,234,567.50", Some("-1234567.50")),
+            ("1,00,000", Some("100000")),
+            ("5,5", None),
+            ("5000", None),
+            ("1,2345", None),
+            ("1.000,5", None),
+            (",000", None),
+        ] {
+            assert_eq!(without_groups(text).as_deref(), expected, "{text}");
+        }
+        for word in ["NGN", "Naira", "₦", "dollars"] {
+            assert!(says_currency(word), "{word}");
+        }
+        assert!(!says_currency("ngn") && !says_currency("items") && !says_currency(""));
     }
 
     #[test]

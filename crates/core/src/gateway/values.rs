@@ -85,7 +85,8 @@ impl<'a> Taking<'a> {
         if !(self.wish.fits)(field.name, &value) {
             return false;
         }
-        let doubt = subunit(field).filter(|_| value.is_number()).map(|said| {
+        let counts = value.is_number() || is_amount(field) && value.is_string();
+        let doubt = subunit(field).filter(|_| counts).map(|said| {
             format!(
                 "`{}` is {value} as it stands in the request; its description says: {said} Which number is meant in that unit?",
                 field.name
@@ -118,7 +119,7 @@ impl<'a> Taking<'a> {
             .or_else(|| self.preceded_by(token))
             .or_else(|| self.of_kind(token, all));
         let Some(field) = field else { return };
-        for value in readings(token.text, &field.outline) {
+        for value in readings(token, &field.outline) {
             let from = format!("query at {}: {}", token.start, token.shown);
             if self.put(field, value, from) {
                 return;
@@ -173,7 +174,9 @@ impl<'a> Taking<'a> {
                     .all(|(said, own)| singular(said) == singular(own));
             if ends { name.len() } else { 0 }
         };
-        best(self.free(), score)
+        // Money is never what tells one thing from another, whatever stands before it.
+        let money = token.kind == Kind::Amount;
+        best(self.free().filter(|f| !money || is_amount(f)), score)
     }
 
     /// The one parameter that takes this kind of value.
@@ -279,6 +282,23 @@ fn best<'a>(
     found.filter(|_| !tied).map(|(_, field)| field)
 }
 
+/// Whether a parameter is an amount of money, by its name.
+fn is_amount(field: &Field<'_>) -> bool {
+    const WORDS: [&str; 22] = [
+        "amount", "balance", "budget", "cap", "cost", "deposit", "discount", "fee", "gross",
+        "limit", "max", "maximum", "min", "minimum", "net", "price", "salary", "subtotal", "sum",
+        "tax", "total", "value",
+    ];
+    let name = words(field.name);
+    let tail = name
+        .last()
+        .is_some_and(|last| TAILS.contains(&last.as_str()));
+    !tail
+        && name
+            .iter()
+            .any(|word| WORDS.contains(&singular(word).as_str()))
+}
+
 /// The format that a parameter's schema names.
 fn format<'a>(field: &Field<'a>) -> &'a str {
     field.outline.text("format").unwrap_or("")
@@ -296,9 +316,11 @@ fn same_thing(field: &str, name: &str) -> bool {
     own == said
 }
 
-/// What a text can be read as for a parameter, the nearest to its type first.
-fn readings(text: &str, outline: &Outline<'_>) -> Vec<Value> {
-    let bare = text.trim_matches(|c: char| money::SIGNS.contains(&c));
+/// What a value can be read as for a parameter, the nearest to its type first.
+fn readings(token: &Token<'_>, outline: &Outline<'_>) -> Vec<Value> {
+    let bare = token.text.trim_matches(|c: char| money::SIGNS.contains(&c));
+    let whole = money::without_groups(bare);
+    let bare = whole.as_deref().unwrap_or(bare);
     let number = || -> Option<Value> {
         let plain = bare
             .bytes()
@@ -315,25 +337,54 @@ fn readings(text: &str, outline: &Outline<'_>) -> Vec<Value> {
         all.extend(number());
     }
     if outline.allows("string") {
+        let text = match token.kind {
+            Kind::Amount => bare,
+            _ => token.text,
+        };
         all.push(text.into());
     }
     all
 }
 
-/// What the description of an amount says, where it counts in a part of the currency's unit.
+/// What the description of an amount says, where it counts in a part of the currency's unit: the
+/// sentence that says so.
 fn subunit<'a>(field: &Field<'a>) -> Option<&'a str> {
-    const PARTS: [&str; 12] = [
-        "kobo", "cent", "cents", "pesewa", "pesewas", "penny", "pence", "smallest", "minor",
-        "subunit", "subunits", "lowest",
+    const PARTS: [&str; 26] = [
+        "agorot",
+        "cent",
+        "centavo",
+        "centavos",
+        "centime",
+        "centimes",
+        "cents",
+        "fils",
+        "fractional",
+        "hundredth",
+        "hundredths",
+        "kobo",
+        "lowest",
+        "minor",
+        "ngwee",
+        "paisa",
+        "paise",
+        "pence",
+        "penny",
+        "pesewa",
+        "pesewas",
+        "satoshi",
+        "satoshis",
+        "smallest",
+        "subunit",
+        "subunits",
     ];
+    const UNITS: [&str; 5] = ["denomination", "denominations", "unit", "units", "currency"];
     let said = field.outline.description()?;
-    let told = words(said)
-        .iter()
-        .any(|word| PARTS.contains(&word.as_str()));
-    told.then(|| match said.find(". ") {
-        Some(end) => &said[..=end],
-        None => said,
-    })
+    let tells = |sentence: &&str| {
+        let told = words(sentence);
+        let any = |of: &[&str]| told.iter().any(|word| of.contains(&word.as_str()));
+        any(&PARTS) || any(&["lower", "sub"]) && any(&UNITS)
+    };
+    said.split_inclusive(". ").find(tells).map(str::trim_end)
 }
 
 #[cfg(test)]

@@ -81,6 +81,73 @@ fn a_value_says_where_it_stood_and_a_unit_in_doubt_is_asked_for() {
 }
 
 #[test]
+fn an_amount_in_a_lower_denomination_is_asked_about_however_it_is_said() {
+    let with = |said: &str| {
+        let mut schema = charge();
+        schema["properties"]["amount"]["description"] = said.into();
+        schema
+    };
+    let asked = "charge authorization AUTH_abc123 for 5000 NGN, email ada@example.com";
+    for said in [
+        "How much, in the lower denomination of the currency",
+        "How much. In the lowest denomination. More",
+        "How much, in the smallest unit of the currency",
+        "How much, in minor units",
+        "How much, in sub-units",
+        "How much, in US cents",
+    ] {
+        let found = taken(asked, &json!({}), "charge-authorization", &with(said));
+        let amount = found.iter().find(|taken| taken.field == "amount").unwrap();
+        assert_eq!(amount.value, json!(5000), "{said}");
+        assert!(amount.doubt.is_some(), "{said}");
+    }
+    for said in ["How much, in full units", "Not below the lower bound"] {
+        let found = taken(asked, &json!({}), "charge-authorization", &with(said));
+        assert!(found.iter().all(|taken| taken.doubt.is_none()), "{said}");
+    }
+    let second = taken(
+        asked,
+        &json!({}),
+        "charge",
+        &with("How much. It is in kobo. Whole."),
+    );
+    let doubt = second[0].doubt.as_deref().unwrap();
+    assert!(doubt.contains("says: It is in kobo. Which"), "{doubt}");
+}
+
+#[test]
+fn amounts_are_read_with_their_thousands_and_go_into_amounts_only() {
+    for asked in [
+        "charge 5,000 NGN",
+        "charge ₦5,000",
+        "charge 5000 naira",
+        "charge NGN 5,000",
+        "charge authorization ₦5,000",
+        "charge authorization code 5000 naira",
+    ] {
+        let found = taken(asked, &json!({}), "charge-authorization", &charge());
+        let fields: Vec<(&str, &Value)> = found
+            .iter()
+            .filter(|taken| taken.field != "currency")
+            .map(|taken| (taken.field.as_str(), &taken.value))
+            .collect();
+        assert_eq!(fields, [("amount", &json!(5000))], "{asked}");
+    }
+    let none = json!({"properties": {"customer_id": {"type": "integer"}, "authorization_code": {"type": "string"}}});
+    check(
+        "charge customer 5000 naira",
+        &json!({}),
+        "charge",
+        &none,
+        &json!({}),
+    );
+    let text = json!({"properties": {"amount": {"type": "string", "description": "In kobo"}}});
+    let found = taken("pay ₦5,000", &json!({}), "pay", &text);
+    assert_eq!(found[0].value, json!("5000"));
+    assert!(found[0].doubt.is_some());
+}
+
+#[test]
 fn context_fills_what_it_names_where_it_fits() {
     let schema = json!({"properties": {
         "currency": {"type": "string", "enum": ["NGN"]},

@@ -96,7 +96,7 @@ pub(super) fn of(query: &str) -> Vec<Token<'_>> {
     found
 }
 
-/// Makes an amount of a number that has a sign or a code of a currency beside it.
+/// Makes an amount of a number that has a sign, a code or a name of a currency beside it.
 fn beside_currency<'a>(
     query: &'a str,
     words: &[(usize, &'a str)],
@@ -105,7 +105,7 @@ fn beside_currency<'a>(
 ) {
     let is_code = |at: Option<usize>| {
         let word = at.and_then(|at| words.get(at));
-        word.filter(|(_, word)| money::is_currency(word)).copied()
+        word.filter(|(_, word)| money::says_currency(word)).copied()
     };
     let after = is_code(at.checked_add(1));
     let before = is_code(at.checked_sub(1));
@@ -184,6 +184,22 @@ mod tests {
                 ("$20", Kind::Amount, None),
             ]
         );
+    }
+
+    #[test]
+    fn a_number_beside_any_word_for_a_currency_is_an_amount() {
+        for query in [
+            "pay 5,000 naira",
+            "pay ₦5,000",
+            "pay ₦ 5,000",
+            "pay 20 Dollars",
+            "pay USD 20",
+        ] {
+            let found = of(query);
+            let amounts = found.iter().filter(|token| token.kind == Kind::Amount);
+            assert_eq!(amounts.count(), 1, "{query}: {found:?}");
+        }
+        assert_eq!(of("pay 5000 items")[0].kind, Kind::Number);
     }
 
     #[test]
