@@ -77,6 +77,8 @@ pub const ADAPTER_REQUEST_BYTES_MAX: usize = 16 * 1024 * 1024;
 pub const ADAPTER_ADDRESS_BYTES_MAX: usize = 64 * 1024;
 /// Largest answer of a REST API that is read, unpacked.
 pub const ADAPTER_ANSWER_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Most of a REST API's error that is passed on where it is not JSON.
+pub const ADAPTER_ERROR_BYTES_MAX: usize = 4 * 1024;
 /// Most redirects within a host that one call follows.
 pub const ADAPTER_REDIRECTS_MAX: usize = 5;
 /// How long connecting to a REST API may take.

@@ -6,9 +6,10 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use http::{HeaderMap, header};
 use serde_json::{Map, Value, json};
-use toolcrib_core::secret::{MASK, Secret};
+use toolcrib_core::limits::ADAPTER_ERROR_BYTES_MAX;
 
 use super::library::brief;
+use super::mask::Masks;
 use super::operation::Operation;
 use super::paging;
 use super::wire::Incoming;
@@ -57,24 +58,24 @@ pub struct Explained {
     pub suggestion: String,
 }
 
-/// Shortest secret that is looked for in answers: shorter ones are parts of other words.
-const SECRET_BYTES_MIN: usize = 8;
-
 impl Answer {
-    pub(super) fn of<'a>(
+    /// Reads an answer that came at a time, with secrets taken out that came back in it.
+    pub(super) fn of(
         operation: &Operation,
         incoming: Incoming,
-        secrets: impl Iterator<Item = &'a Secret>,
+        masks: &Masks,
+        now_ms: i64,
     ) -> Self {
         let status = incoming.status.as_u16();
-        let content = content(&incoming.headers, incoming.body, secrets);
-        let retry_after = retry_after(&incoming.headers);
+        let content = content(&incoming.headers, incoming.body, masks);
+        let retry_after = retry_after(&incoming.headers, now_ms);
         let is_error = !incoming.status.is_success();
         let error = is_error.then(|| explain(operation, status, &content, retry_after));
         let next = match (&content, is_error) {
             (_, true) => None,
             (content, false) => paging::next(operation, &incoming.headers, content),
         };
+        let next = next.map(|next| masks.value(next));
         Self {
             status,
             content,
@@ -106,7 +107,7 @@ impl Answer {
             }
             match &self.content {
                 Content::Json(value) => told["provider"] = value.clone(),
-                Content::Text(text) if !text.is_empty() => told["provider"] = brief(text).into(),
+                Content::Text(text) if !text.is_empty() => told["provider"] = bounded(text).into(),
                 _ => {}
             }
             let told = json!({"error": told});
@@ -147,11 +148,7 @@ fn bytes_block(media: &str, data: &[u8]) -> Value {
 }
 
 /// Reads a body by its media type, and takes secrets out that came back in it.
-fn content<'a>(
-    headers: &HeaderMap,
-    body: Vec<u8>,
-    secrets: impl Iterator<Item = &'a Secret>,
-) -> Content {
+fn content(headers: &HeaderMap, body: Vec<u8>, masks: &Masks) -> Content {
     let media = headers
         .get(header::CONTENT_TYPE)
         .and_then(|value| value.to_str().ok());
@@ -165,10 +162,10 @@ fn content<'a>(
     if body.is_empty() {
         return Content::Nothing;
     }
-    let mut text = match String::from_utf8(body) {
+    let text = match String::from_utf8(body) {
         Ok(text) => text,
         Err(error) => {
-            let data = error.into_bytes();
+            let data = masks.bytes(error.into_bytes());
             let media = if media.is_empty() {
                 "application/octet-stream".to_owned()
             } else {
@@ -177,11 +174,6 @@ fn content<'a>(
             return Content::Bytes { media, data };
         }
     };
-    for secret in secrets.filter(|secret| secret.expose().len() >= SECRET_BYTES_MIN) {
-        if text.contains(secret.expose()) {
-            text = text.replace(secret.expose(), MASK);
-        }
-    }
     let binary = [
         "image/",
         "audio/",
@@ -190,7 +182,7 @@ fn content<'a>(
         "application/zip",
     ];
     if binary.iter().any(|kind| media.starts_with(kind)) && media != "image/svg+xml" {
-        let data = text.into_bytes();
+        let data = masks.bytes(text.into_bytes());
         return Content::Bytes { media, data };
     }
     let is_json = media.ends_with("json") || media.is_empty() || media == "text/plain";
@@ -198,14 +190,35 @@ fn content<'a>(
     if (is_json || looks())
         && let Ok(value) = serde_json::from_str(&text)
     {
-        return Content::Json(value);
+        return Content::Json(masks.value(value));
     }
-    Content::Text(text)
+    Content::Text(masks.text(&text))
 }
 
-fn retry_after(headers: &HeaderMap) -> Option<Duration> {
-    let value = headers.get(header::RETRY_AFTER)?.to_str().ok()?.trim();
-    value.parse::<u64>().ok().map(Duration::from_secs)
+/// How long the API asks to be left alone: so many seconds, or until a time by its own clock.
+fn retry_after(headers: &HeaderMap, now_ms: i64) -> Option<Duration> {
+    let text = |name: header::HeaderName| Some(headers.get(name)?.to_str().ok()?.trim());
+    let value = text(header::RETRY_AFTER)?;
+    if let Ok(seconds) = value.parse::<u64>() {
+        return Some(Duration::from_secs(seconds));
+    }
+    let time = |text: &str| {
+        let parsed = jiff::fmt::rfc2822::parse(text).ok()?;
+        Some(parsed.timestamp().as_millisecond())
+    };
+    let until_ms = time(value)?;
+    let now_ms = text(header::DATE).and_then(time).unwrap_or(now_ms);
+    let left_ms = u64::try_from(until_ms.saturating_sub(now_ms)).unwrap_or(0);
+    Some(Duration::from_secs(left_ms.div_ceil(1_000)))
+}
+
+/// As much of a text as a caller is told of an error.
+fn bounded(text: &str) -> String {
+    if text.len() <= ADAPTER_ERROR_BYTES_MAX {
+        return text.to_owned();
+    }
+    let end = text.floor_char_boundary(ADAPTER_ERROR_BYTES_MAX);
+    format!("{}…", &text[..end])
 }
 
 fn explain(
@@ -217,10 +230,11 @@ fn explain(
     let said = match content {
         Content::Json(value) => provider_message(value),
         Content::Text(text) if !text.trim_start().starts_with('<') => Some(brief(text.trim())),
+        Content::Text(text) => marked_up(text),
         _ => None,
     };
     Explained {
-        message: said.unwrap_or_else(|| format!("the API answered HTTP {status}")),
+        message: said.unwrap_or_else(|| "it gave no reason".to_owned()),
         meaning: meaning(operation, status),
         suggestion: suggestion(operation, status, wait),
     }
@@ -247,6 +261,47 @@ fn provider_message(value: &Value) -> Option<String> {
         .filter_map(|place| value.pointer(place)?.as_str());
     let mut texts = texts.filter(|text| !text.trim().is_empty());
     texts.next().map(brief)
+}
+
+/// The sentence in an error that is XML or HTML: that of the element which is named so, else what
+/// is left without the marks.
+fn marked_up(text: &str) -> Option<String> {
+    let text = &text[..text.floor_char_boundary(ADAPTER_ERROR_BYTES_MAX)];
+    let mut found = Vec::new();
+    let mut name = "";
+    let mut rest = text;
+    while let Some((before, after)) = rest.split_once('<') {
+        let said = before.trim();
+        if !said.is_empty() && !matches!(name, "style" | "script") {
+            found.push((name, said));
+        }
+        let (tag, after) = after.split_once('>').unwrap_or((after, ""));
+        let tag = tag.split([' ', '\n', '\t', '/']).next().unwrap_or("");
+        // The part after a colon names the element, the one before it only where it comes from.
+        name = tag.rsplit(':').next().unwrap_or(tag);
+        rest = after;
+    }
+    let wanted = [
+        "message",
+        "faultstring",
+        "detail",
+        "description",
+        "title",
+        "h1",
+    ];
+    let named = wanted.iter().find_map(|wanted| {
+        let mut all = found.iter();
+        all.find(|(name, _)| name.eq_ignore_ascii_case(wanted))
+    });
+    let said = match named {
+        Some((_, said)) => (*said).to_owned(),
+        None => found
+            .iter()
+            .map(|(_, said)| *said)
+            .collect::<Vec<_>>()
+            .join(" "),
+    };
+    Some(brief(&said)).filter(|said| !said.is_empty())
 }
 
 fn meaning(operation: &Operation, status: u16) -> Option<String> {

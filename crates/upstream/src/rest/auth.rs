@@ -1,25 +1,17 @@
 //! Credentials: which of an API's schemes they fit, and how they get onto a request.
 
-use std::collections::HashMap;
-use std::fmt::Write as _;
-use std::sync::{Mutex, PoisonError};
-use std::time::Duration;
-
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use http::{HeaderMap, HeaderName, HeaderValue, Method, header};
+use http::{HeaderMap, HeaderName, HeaderValue, header};
 use indexmap::IndexMap;
-use serde_json::Value;
-use toolcrib_core::limits::{ADAPTER_TOKEN_ANSWER_BYTES_MAX, ADAPTER_TOKEN_LEEWAY_MS};
 use toolcrib_core::secret::Secret;
-use url::Url;
 
 use super::adapter::Api;
 use super::failure::Failure;
 use super::operation::{Operation, Spot};
 use super::security::Scheme;
 use super::style;
-use super::wire::{Outgoing, Wire};
+use super::wire::Outgoing;
 
 /// What kind of credential one is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -57,6 +49,25 @@ pub struct Credential {
     pub scopes: Vec<String>,
 }
 
+impl Credential {
+    /// Whether its secrets are for the token endpoint, and never themselves for the API.
+    pub(super) fn gets_tokens(&self) -> bool {
+        matches!(self.kind, None | Some(Kind::OAuth2))
+            && (self.client_id.is_some() || self.refresh_token.is_some())
+    }
+
+    /// Where on a request it would stand for a scheme.
+    fn place(&self, scheme: &Scheme) -> (Spot, String) {
+        match scheme {
+            Scheme::ApiKey { name, spot } => (
+                *spot,
+                self.name.as_ref().unwrap_or(name).to_ascii_lowercase(),
+            ),
+            _ => (Spot::Header, header::AUTHORIZATION.as_str().to_owned()),
+        }
+    }
+}
+
 /// All credentials for an API.
 #[derive(Clone, Debug, Default)]
 pub struct Credentials {
@@ -71,36 +82,59 @@ impl Credentials {
         self.usual.iter().chain(self.schemes.values())
     }
 
-    /// Every secret that must not come back in an answer.
-    pub(super) fn secrets(&self) -> impl Iterator<Item = &Secret> {
-        self.all()
-            .flat_map(|c| [&c.secret, &c.refresh_token].into_iter().flatten())
+    /// Every secret that must not come back in an answer, and what is made of it on the way.
+    pub(super) fn secrets(&self) -> impl Iterator<Item = Secret> {
+        self.all().flat_map(|credential| {
+            let secret = credential.secret.iter();
+            let pairs = secret.flat_map(|secret| {
+                let users = [&credential.username, &credential.client_id];
+                let users = users.into_iter().flatten().map(Secret::expose);
+                let named = users.map(|user| format!("{user}:{}", secret.expose()));
+                let lone = format!("{}:", secret.expose());
+                named
+                    .chain([lone])
+                    .map(|pair| Secret::new(STANDARD.encode(pair)))
+            });
+            let plain = [&credential.secret, &credential.refresh_token];
+            plain.into_iter().flatten().cloned().chain(pairs)
+        })
     }
 
-    fn for_scheme(&self, name: &str, scheme: &Scheme) -> Option<&Credential> {
-        let named = self.schemes.get(name);
-        named.or_else(|| self.usual.as_ref().filter(|usual| fits(usual, scheme)))
+    /// The credential for a scheme, and whether it is the usual one.
+    fn for_scheme(&self, name: &str, scheme: &Scheme) -> Option<(&Credential, bool)> {
+        let named = self.schemes.get(name).map(|named| (named, false));
+        let found = named.or_else(|| self.usual.as_ref().map(|usual| (usual, true)));
+        found.filter(|(credential, _)| fits(credential, scheme))
     }
 
     /// The schemes to use for an operation with their credentials: the first alternative that there
-    /// are credentials for, a password without a user name last.
+    /// are credentials for, a password without a user name last. One secret is never put in two
+    /// places: schemes that are needed together have each a secret of its own.
     pub(super) fn chosen<'a>(
         &'a self,
         api: &'a Api,
         operation: &Operation,
-    ) -> Vec<(String, Scheme, &'a Credential)> {
+    ) -> Result<Vec<(String, Scheme, &'a Credential)>, Failure> {
         let mut best: Option<(bool, Vec<_>)> = None;
+        let mut several = None;
         for alternative in operation.security.iter().filter(|any| !any.all.is_empty()) {
+            let mut places = Vec::new();
             let found: Option<Vec<_>> = alternative
                 .all
                 .iter()
                 .map(|need| {
                     let scheme = api.schemes.get(&need.scheme)?;
-                    let credential = self.for_scheme(&need.scheme, scheme)?;
+                    let (credential, usual) = self.for_scheme(&need.scheme, scheme)?;
+                    places.extend(usual.then(|| credential.place(scheme)));
                     Some((need.scheme.clone(), scheme.clone(), credential))
                 })
                 .collect();
             let Some(found) = found else { continue };
+            places.dedup();
+            if places.len() > 1 {
+                several.get_or_insert(alternative);
+                continue;
+            }
             let awkward = found
                 .iter()
                 .any(|(_, scheme, c)| *scheme == Scheme::Basic && c.username.is_none());
@@ -108,10 +142,17 @@ impl Credentials {
                 best = Some((awkward, found));
             }
         }
-        if let Some((_, found)) = best {
-            return found;
+        match (best, several) {
+            (Some((_, found)), _) => Ok(found),
+            (None, Some(several)) => {
+                let names: Vec<&str> = several.all.iter().map(|n| n.scheme.as_str()).collect();
+                Err(Failure::Configuration(format!(
+                    "it wants several credentials together; set auth.schemes with one for each of {}",
+                    super::library::brief(&names.join(", "))
+                )))
+            }
+            (None, None) => Ok(self.stated(api, operation).into_iter().collect()),
         }
-        self.stated(api, operation).into_iter().collect()
     }
 
     /// What the user says where the description is silent or of another opinion.
@@ -120,6 +161,7 @@ impl Credentials {
         let silent = operation.security.is_empty() && api.schemes.is_empty();
         let scheme = match usual.kind {
             Some(Kind::None) => return None,
+            None if usual.gets_tokens() => token_scheme(usual),
             None if !silent => return None,
             None | Some(Kind::Bearer) => Scheme::Bearer,
             Some(Kind::Basic) => Scheme::Basic,
@@ -127,16 +169,23 @@ impl Credentials {
                 name: usual.name.clone().unwrap_or_else(|| "X-API-Key".to_owned()),
                 spot: Spot::Header,
             },
-            Some(Kind::OAuth2) => Scheme::OAuth2 {
-                token_url: usual.token_url.clone(),
-                client_credentials: true,
-            },
+            Some(Kind::OAuth2) => token_scheme(usual),
         };
         Some(("configured".to_owned(), scheme, usual))
     }
 }
 
+fn token_scheme(credential: &Credential) -> Scheme {
+    Scheme::OAuth2 {
+        token_url: credential.token_url.clone(),
+        client_credentials: true,
+    }
+}
+
 fn fits(credential: &Credential, scheme: &Scheme) -> bool {
+    if credential.gets_tokens() {
+        return matches!(scheme, Scheme::Bearer | Scheme::OAuth2 { .. });
+    }
     match (credential.kind, scheme) {
         (Some(Kind::None), _) | (_, Scheme::Other) => false,
         (None, _)
@@ -212,129 +261,4 @@ pub(super) fn set(headers: &mut HeaderMap, name: HeaderName, value: &str) -> Res
     value.set_sensitive(true);
     headers.insert(name, value);
     Ok(())
-}
-
-/// Access tokens, kept until shortly before they end.
-#[derive(Debug, Default)]
-pub(super) struct Tokens {
-    kept: Mutex<HashMap<String, (Secret, i64)>>,
-}
-
-impl Tokens {
-    /// The token for a scheme, fetched where none is kept; none where the secret is itself one.
-    pub(super) async fn get(
-        &self,
-        wire: &Wire,
-        name: &str,
-        scheme: &Scheme,
-        credential: &Credential,
-        now_ms: i64,
-    ) -> Result<Option<Secret>, Failure> {
-        let Scheme::OAuth2 { token_url, .. } = scheme else {
-            return Ok(None);
-        };
-        let Some(client) = &credential.client_id else {
-            return Ok(None);
-        };
-        if let Some((token, until_ms)) = self.lock().get(name)
-            && now_ms < *until_ms
-        {
-            return Ok(Some(token.clone()));
-        }
-        let url = credential.token_url.as_ref().or(token_url.as_ref());
-        let url = url.and_then(|url| Url::parse(url).ok()).ok_or_else(|| {
-            Failure::Token("no token address is known; set auth.tokenUrl".to_owned())
-        })?;
-        let (token, lasts_ms) = fetch(wire, &url, client, credential).await?;
-        let until_ms = now_ms.saturating_add(lasts_ms - ADAPTER_TOKEN_LEEWAY_MS);
-        self.lock()
-            .insert(name.to_owned(), (token.clone(), until_ms));
-        Ok(Some(token))
-    }
-
-    /// Forgets a token that was refused.
-    pub(super) fn forget(&self, name: &str) -> bool {
-        self.lock().remove(name).is_some()
-    }
-
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<String, (Secret, i64)>> {
-        self.kept.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// How long a token lasts whose answer does not say so.
-const TOKEN_MS_DEFAULT: i64 = 5 * 60 * 1_000;
-/// How long a token request may take.
-const TOKEN_TIMEOUT: Duration = Duration::from_secs(15);
-
-async fn fetch(
-    wire: &Wire,
-    url: &Url,
-    client: &Secret,
-    credential: &Credential,
-) -> Result<(Secret, i64), Failure> {
-    let secret = credential.secret.as_ref().map_or("", Secret::expose);
-    let mut form = match &credential.refresh_token {
-        Some(token) => format!(
-            "grant_type=refresh_token&refresh_token={}",
-            style::escape(token.expose())
-        ),
-        None => "grant_type=client_credentials".to_owned(),
-    };
-    if !credential.scopes.is_empty() {
-        form.push_str("&scope=");
-        form.push_str(&style::escape(&credential.scopes.join(" ")));
-    }
-    let mut said = String::new();
-    // Some servers read the client from the header, others from the body.
-    for in_body in [false, true] {
-        let mut headers = HeaderMap::new();
-        let media = HeaderValue::from_static("application/x-www-form-urlencoded");
-        headers.insert(header::CONTENT_TYPE, media);
-        headers.insert(header::ACCEPT, HeaderValue::from_static("application/json"));
-        let mut body = form.clone();
-        let (client, secret) = (style::escape(client.expose()), style::escape(secret));
-        if in_body {
-            let _ = write!(body, "&client_id={client}&client_secret={secret}");
-        } else {
-            let pair = STANDARD.encode(format!("{client}:{secret}"));
-            set(
-                &mut headers,
-                header::AUTHORIZATION,
-                &format!("Basic {pair}"),
-            )?;
-        }
-        let request = Outgoing {
-            method: Method::POST,
-            url: url.clone(),
-            headers,
-            body: Some(body.into()),
-        };
-        let answer = wire
-            .send(request, ADAPTER_TOKEN_ANSWER_BYTES_MAX, TOKEN_TIMEOUT)
-            .await?;
-        let value: Value = serde_json::from_slice(&answer.body).unwrap_or_default();
-        let token = value.get("access_token").and_then(Value::as_str);
-        if let (true, Some(token)) = (answer.status.is_success(), token) {
-            let lasts = value.get("expires_in").and_then(Value::as_i64);
-            let lasts_ms = lasts.map_or(TOKEN_MS_DEFAULT, |seconds| seconds.saturating_mul(1_000));
-            return Ok((Secret::new(token), lasts_ms));
-        }
-        let error = value
-            .get("error")
-            .and_then(Value::as_str)
-            .unwrap_or("no reason");
-        said = format!(
-            "{} answered HTTP {} ({})",
-            url.host_str().unwrap_or_default(),
-            answer.status.as_u16(),
-            super::library::brief(error)
-        );
-        if !matches!(answer.status.as_u16(), 400 | 401) {
-            break;
-        }
-    }
-    Err(Failure::Token(format!(
-        "{said}; check the client and its secret"
-    )))
 }

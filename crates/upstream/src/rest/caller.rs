@@ -1,5 +1,6 @@
 //! Calls to the operations of an API, each by a permit.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use http::{HeaderName, HeaderValue};
@@ -14,11 +15,13 @@ use toolcrib_core::trace::{SpanContext, TRACEPARENT, TRACESTATE};
 
 use super::adapter::{Api, LoadError};
 use super::answer::Answer;
-use super::auth::{self, Credentials, Tokens};
+use super::auth::{self, Credentials};
 use super::failure::Failure;
 use super::guard::{self, Lookup};
 use super::load::Source;
+use super::mask::Masks;
 use super::operation::Operation;
+use super::tokens::Tokens;
 use super::wire::{Outgoing, Wire};
 use super::{idempotency, request};
 
@@ -39,6 +42,8 @@ pub struct Settings {
     pub allow_private: bool,
     /// How often what may be repeated is tried again.
     pub retries: RetryPolicy,
+    /// The tokens that were had before; a description that is read anew keeps them.
+    pub tokens: Arc<Tokens>,
 }
 
 /// The time of a call and a random number that spreads its delays, from 0 to 1.
@@ -56,7 +61,6 @@ pub struct Adapter {
     api: Api,
     settings: Settings,
     wire: Wire,
-    tokens: Tokens,
 }
 
 impl Adapter {
@@ -84,7 +88,6 @@ impl Adapter {
             api,
             settings,
             wire,
-            tokens: Tokens::default(),
         })
     }
 
@@ -184,29 +187,29 @@ impl Adapter {
         now_ms: i64,
         timeout: Duration,
     ) -> Result<Answer, Failure> {
-        let chosen = self.settings.credentials.chosen(&self.api, operation);
+        let settings = &self.settings;
+        let chosen = settings.credentials.chosen(&self.api, operation)?;
+        if !chosen.is_empty() && plain.url.scheme() != "https" && !settings.allow_private {
+            return Err(Failure::Configuration(
+                "its address is not https, and credentials are not sent over it; set baseUrl"
+                    .to_owned(),
+            ));
+        }
+        let base = self.base(operation).map_err(Failure::Configuration)?;
         let mut renewed = false;
         loop {
             let mut request = plain.clone();
-            let mut secrets: Vec<Secret> = self.settings.credentials.secrets().cloned().collect();
+            let mut secrets: Vec<Secret> = settings.credentials.secrets().collect();
             secrets.extend(
-                self.settings
+                settings
                     .headers
                     .iter()
-                    .map(|(_, secret)| secret.clone()),
+                    .flat_map(|(_, value)| of_header(value)),
             );
-            if !chosen.is_empty() && request.url.scheme() != "https" && !self.settings.allow_private
-            {
-                return Err(Failure::Configuration(
-                    "its address is not https, and credentials are not sent over it; set baseUrl"
-                        .to_owned(),
-                ));
-            }
             for (name, scheme, credential) in &chosen {
-                let tokens = &self.tokens;
-                let token = tokens
-                    .get(&self.wire, name, scheme, credential, now_ms)
-                    .await?;
+                let wanted = (name.as_str(), scheme, *credential);
+                let tokens = &settings.tokens;
+                let token = tokens.get(&self.wire, wanted, &base, now_ms).await?;
                 auth::apply(&mut request, scheme, credential, token.as_ref())?;
                 secrets.extend(token);
             }
@@ -217,14 +220,15 @@ impl Adapter {
             if incoming.status.as_u16() == 401 && !renewed {
                 let forgotten = chosen
                     .iter()
-                    .filter(|(name, ..)| self.tokens.forget(name))
+                    .filter(|(name, ..)| settings.tokens.forget(name))
                     .count();
                 if forgotten > 0 {
                     renewed = true;
                     continue;
                 }
             }
-            return Ok(Answer::of(operation, incoming, secrets.iter()));
+            let masks = Masks::new(secrets.into_iter());
+            return Ok(Answer::of(operation, incoming, &masks, now_ms));
         }
     }
 
@@ -271,6 +275,15 @@ impl Adapter {
         }
         Ok(())
     }
+}
+
+/// The secrets of a configured header: its value, and the token after a word such as `Bearer`.
+fn of_header(value: &Secret) -> impl Iterator<Item = Secret> {
+    let token = value
+        .expose()
+        .split_once(' ')
+        .map(|(_, token)| Secret::new(token));
+    [value.clone()].into_iter().chain(token)
 }
 
 /// Says which trace a request belongs to. What the configuration sets as such a header stays.

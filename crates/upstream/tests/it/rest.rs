@@ -18,7 +18,9 @@ use toolcrib_upstream::rest::{
 
 use crate::fixture::now_ms;
 
+mod authentication;
 mod description;
+mod errors;
 
 const SPEC: &str = r#"{"openapi": "3.0.0", "info": {"title": "Shop"},
     "servers": [{"url": "https://api.stripe.com"}],
