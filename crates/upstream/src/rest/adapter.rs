@@ -163,6 +163,10 @@ impl Api {
         }
         let own = operation.servers.first().or(self.servers.first());
         let Some(address) = own else {
+            // A description without addresses is about the host that it came from.
+            if self.origin.is_some() {
+                return server::base("/", self.origin.as_ref());
+            }
             return Err("its description names no address; set baseUrl".to_owned());
         };
         server::base(&address.filled(variables)?, self.origin.as_ref())

@@ -51,7 +51,7 @@ pub struct Credential {
 
 impl Credential {
     /// Whether its secrets are for the token endpoint, and never themselves for the API.
-    pub(super) fn gets_tokens(&self) -> bool {
+    pub fn gets_tokens(&self) -> bool {
         matches!(self.kind, None | Some(Kind::OAuth2))
             && (self.client_id.is_some() || self.refresh_token.is_some())
     }

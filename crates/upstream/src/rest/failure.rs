@@ -63,9 +63,9 @@ impl From<Failure> for crate::mcp::Failure {
             Failure::Elsewhere(_) => Self::Broken(failure.to_string()),
             Failure::Unreachable(why) => Self::Unreachable(why),
             Failure::Arguments(why) => Self::Arguments(why),
-            Failure::Token(_) => Self::Unauthorised(failure.to_string()),
             Failure::Configuration(why) => Self::Configuration(why),
-            Failure::Private(_) => Self::Configuration(failure.to_string()),
+            // Why a token was refused is for whoever configures the client.
+            Failure::Token(_) | Failure::Private(_) => Self::Configuration(failure.to_string()),
             Failure::Misused => Self::Unreachable(failure.to_string()),
         }
     }

@@ -103,7 +103,7 @@ impl Flat {
             return self.add_whole(body);
         }
         if flat {
-            self.add_fields(body, fields);
+            self.add_fields(body, fields, schemas);
         } else {
             self.add_whole(body);
         }
@@ -116,7 +116,7 @@ impl Flat {
             .any(|name| self.taken.contains(name))
     }
 
-    fn add_fields(&mut self, body: TakenBody, fields: Fields) {
+    fn add_fields(&mut self, body: TakenBody, fields: Fields, schemas: &Schemas<'_>) {
         if fields.properties.is_empty() && fields.additional.is_none() {
             // Nothing can be given, but a body that is needed is sent all the same.
             self.body = (body.required == Some(true)).then(|| Body {
@@ -138,9 +138,9 @@ impl Flat {
         for (name, mut schema) in fields.properties {
             let required = fields.required.contains(&name);
             let content_type = body.content_types.get(&name).and_then(Value::as_str);
-            let binary = body.media == Media::Multipart && is_binary(&schema);
+            let binary = body.media == Media::Multipart && is_binary(&schema, schemas, 0);
             if binary {
-                schema = as_base64(schema);
+                schema = as_base64(schema, schemas);
             }
             if binary || content_type.is_some() {
                 let content_type = content_type.map(str::to_owned);
@@ -220,6 +220,14 @@ impl Flat {
         });
     }
 
+    /// Lets calls do without some arguments.
+    pub(super) fn relax(&mut self, which: impl Fn(&Input) -> bool) {
+        for input in self.inputs.iter_mut().filter(|input| which(input)) {
+            input.required = false;
+            self.required.retain(|name| *name != input.argument);
+        }
+    }
+
     /// The schema of all arguments.
     pub(super) fn schema(&mut self) -> Value {
         let mut schema = Map::new();
@@ -277,21 +285,73 @@ fn never_empty(schema: &mut Value) {
     }
 }
 
-/// Whether a part of a multipart body is a file, or a list of files.
-fn is_binary(schema: &Value) -> bool {
-    let text = |key: &str| schema.get(key).and_then(Value::as_str);
-    text("format") == Some("binary")
-        || text("contentMediaType") == Some("application/octet-stream")
-        || schema.get("items").is_some_and(is_binary)
+/// Whether a body has a field that is a file.
+pub(super) fn has_file(schema: &Value, schemas: &Schemas<'_>) -> bool {
+    let mut fields = Fields::default();
+    let files = |fields: &Fields| fields.properties.values().any(|f| is_binary(f, schemas, 0));
+    fields.gather(schema, schemas, 0) && files(&fields)
 }
 
-fn as_base64(schema: Value) -> Value {
+/// Whether a part of a multipart body is a file, or a list of files.
+fn is_binary(schema: &Value, schemas: &Schemas<'_>, depth: usize) -> bool {
+    if depth >= NESTING_MAX {
+        return false;
+    }
+    let inner = |part: &Value| is_binary(part, schemas, depth + 1);
+    let text = |key: &str| schema.get(key).and_then(Value::as_str);
+    // Without an encoding, what is not text is bytes.
+    let bytes = |media: &str| !media.starts_with("text/") && !media.ends_with("json");
+    let list = |key: &str| schema.get(key).and_then(Value::as_array);
+    let either = |parts: &Vec<Value>| {
+        let mut parts = parts
+            .iter()
+            .filter(|part| part["type"] != "null")
+            .peekable();
+        parts.peek().is_some() && parts.all(inner)
+    };
+    text("format") == Some("binary")
+        || text("contentEncoding").is_none() && text("contentMediaType").is_some_and(bytes)
+        || schema.get("items").is_some_and(inner)
+        || text("$ref")
+            .and_then(|to| schemas.shared(to))
+            .is_some_and(inner)
+        || ["anyOf", "oneOf"]
+            .iter()
+            .filter_map(|key| list(key))
+            .any(either)
+        || list("allOf").is_some_and(|parts| parts.iter().any(inner))
+}
+
+/// The schema of a file as an argument: its bytes in base64.
+fn as_base64(schema: Value, schemas: &Schemas<'_>) -> Value {
     let Value::Object(mut fields) = schema else {
         return schema;
     };
+    let to = fields.get("$ref").and_then(Value::as_str);
+    if let Some(Value::Object(named)) = to.and_then(|to| schemas.shared(to)) {
+        let mut whole = named.clone();
+        fields.shift_remove("$ref");
+        whole.extend(fields);
+        return as_base64(Value::Object(whole), schemas);
+    }
     if let Some(items) = fields.get_mut("items") {
-        *items = as_base64(std::mem::take(items));
+        *items = as_base64(std::mem::take(items), schemas);
         return Value::Object(fields);
+    }
+    let lists = ["anyOf", "oneOf", "allOf"];
+    if let Some(Value::Array(parts)) = lists.iter().find_map(|key| fields.get(*key)).cloned() {
+        // Whichever it is, it is given in the same way, and whatever it may be besides.
+        let files = parts.iter().filter(|part| is_binary(part, schemas, 0));
+        let files: Vec<Value> = files.map(|part| as_base64(part.clone(), schemas)).collect();
+        lists.iter().for_each(|key| {
+            fields.shift_remove(*key);
+        });
+        let mut whole = match files.as_slice() {
+            [Value::Object(only)] => only.clone(),
+            _ => Map::from_iter([("anyOf".to_owned(), Value::Array(files))]),
+        };
+        whole.extend(fields);
+        return Value::Object(whole);
     }
     fields.shift_remove("format");
     fields.insert("contentEncoding".to_owned(), "base64".into());

@@ -1,6 +1,6 @@
 //! In which header an API takes idempotency keys.
 
-use super::operation::{Operation, Spot};
+use super::operation::{Input, Operation, Spot};
 
 /// Hosts, with everything below them, and the header that they document.
 const HEADERS: [(&str, &str); 16] = [
@@ -22,6 +22,17 @@ const HEADERS: [(&str, &str); 16] = [
     ("xendit.co", "X-Idempotency-Key"),
 ];
 
+/// Whether requests of a method take a key: those that change something.
+pub(super) fn takes_key(method: &str) -> bool {
+    !matches!(method, "GET" | "HEAD" | "OPTIONS" | "TRACE" | "QUERY")
+}
+
+/// Whether an argument is a key that a call carries anyway.
+pub(super) fn is_key(input: &Input) -> bool {
+    let name = input.name.to_ascii_lowercase();
+    input.spot == Spot::Header && name.contains("idempoten")
+}
+
 /// The header for keys of an operation: the configured one, one that the description declares, or
 /// the one that the provider is known for. Only requests that change something take one.
 pub(super) fn header<'a>(
@@ -29,16 +40,10 @@ pub(super) fn header<'a>(
     host: &str,
     configured: Option<&'a str>,
 ) -> Option<&'a str> {
-    if matches!(
-        operation.method(),
-        "GET" | "HEAD" | "OPTIONS" | "TRACE" | "QUERY"
-    ) {
+    if !takes_key(operation.method()) {
         return None;
     }
-    let declared = operation.inputs.iter().find(|input| {
-        let name = input.name.to_ascii_lowercase();
-        input.spot == Spot::Header && name.contains("idempoten")
-    });
+    let declared = operation.inputs.iter().find(|input| is_key(input));
     let known = || {
         let below = |domain: &str| {
             let rest = host.strip_suffix(domain);

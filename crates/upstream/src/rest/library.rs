@@ -232,6 +232,30 @@ impl Library {
     }
 }
 
+/// Where the keys are names that an author chose, whatever words they are.
+const NAMED: [&str; 20] = [
+    "properties",
+    "patternProperties",
+    "dependentSchemas",
+    "$defs",
+    "definitions",
+    "schemas",
+    "responses",
+    "parameters",
+    "examples",
+    "requestBodies",
+    "headers",
+    "securitySchemes",
+    "links",
+    "callbacks",
+    "pathItems",
+    "paths",
+    "content",
+    "encoding",
+    "mediaTypes",
+    "additionalOperations",
+];
+
 /// Calls `each` with every reference; examples and values may hold the word without meaning it.
 fn references(value: &Value, each: &mut impl FnMut(&str)) {
     match value {
@@ -239,7 +263,14 @@ fn references(value: &Value, each: &mut impl FnMut(&str)) {
             for (key, value) in fields {
                 match (key.as_str(), value) {
                     ("$ref", Value::String(reference)) => each(reference),
-                    ("example" | "default" | "enum" | "const" | "value", _) => {}
+                    ("example" | "default" | "enum" | "const" | "value", _)
+                    | ("examples", Value::Array(_)) => {}
+                    (name, Value::Object(named)) if NAMED.contains(&name) => {
+                        if let Some(Value::String(reference)) = named.get("$ref") {
+                            each(reference);
+                        }
+                        named.values().for_each(|part| references(part, each));
+                    }
                     _ => references(value, each),
                 }
             }
@@ -320,6 +351,22 @@ mod tests {
     fn examples_are_no_references() {
         let expected = [Place::File("/work/project/parts/x.yaml".into())];
         assert_eq!(library().outward(0), expected);
+    }
+
+    #[test]
+    fn names_that_are_keywords_elsewhere_are_followed() {
+        let mut library = Library::default();
+        let one = |name: &str| json!({"$ref": format!("{name}.yaml")});
+        let main = json!({
+            "properties": {"example": one("a"), "value": one("b"), "enum": {"properties": {"default": one("c")}}},
+            "responses": {"default": one("d")}, "examples": {"const": one("e")},
+            "schema": {"examples": [one("no")], "default": one("no"), "enum": [one("no")]},
+        });
+        library.add(Place::File("/work/project/api.yaml".into()), main);
+        let mut found: Vec<String> = library.outward(0).iter().map(ToString::to_string).collect();
+        found.sort();
+        let expected = ["a", "b", "c", "d", "e"].map(|name| format!("/work/project/{name}.yaml"));
+        assert_eq!(found, expected);
     }
 
     #[test]

@@ -7,7 +7,8 @@ use toolcrib_core::limits::{
 };
 
 use super::description::{Description, Draft};
-use super::flat::{Flat, Taken};
+use super::flat::{self, Flat, Taken};
+use super::idempotency;
 use super::library::{Library, Spot, brief};
 use super::name::{Origin, kebab};
 use super::operation::{self, DocumentedError, Style, Writing};
@@ -19,6 +20,8 @@ use super::warning::Warnings;
 
 mod body;
 mod swagger;
+
+pub(super) use body::is_json;
 
 /// The methods that a path may have.
 const METHODS: [&str; 9] = [
@@ -65,6 +68,9 @@ pub(super) fn read(library: &Library) -> Description {
     };
     let mut drafts = Vec::new();
     reader.paths(&mut drafts);
+    // Shared parts belong to no operation alone.
+    reader.warn.about("its schemas");
+    let shared = reader.schemas.finish(&mut reader.warn);
     let info = root.get("info");
     let of_info = |key: &str| info.and_then(|info| info.text(key));
     let documentation = root.get("externalDocs").and_then(|docs| docs.text("url"));
@@ -83,10 +89,17 @@ pub(super) fn read(library: &Library) -> Description {
         },
         schemes: security::schemes(library, root),
         counted: reader.counted,
-        shared: reader.schemas.finish(&mut reader.warn),
+        shared,
         drafts,
         warnings: reader.warn.finish(),
     }
+}
+
+/// A path: what is there, and what stands beside the reference that leads to it.
+#[derive(Clone, Copy)]
+struct Item<'a> {
+    item: Spot<'a>,
+    outer: Spot<'a>,
 }
 
 struct Reader<'a> {
@@ -107,6 +120,7 @@ impl<'a> Reader<'a> {
                 continue;
             }
             self.warn.about(brief(path));
+            let outer = item;
             let item = match self.library.settle(item) {
                 Ok(item) if item.value.is_object() => item,
                 Ok(_) => {
@@ -118,7 +132,8 @@ impl<'a> Reader<'a> {
                     continue;
                 }
             };
-            for (method, operation) in methods(item).collect::<Vec<_>>() {
+            let item = Item { item, outer };
+            for (method, operation) in methods(item.item).collect::<Vec<_>>() {
                 self.counted += 1;
                 if drafts.len() >= ADAPTER_OPERATIONS_MAX {
                     continue;
@@ -143,7 +158,7 @@ impl<'a> Reader<'a> {
         &mut self,
         method: &str,
         path: &str,
-        item: Spot<'a>,
+        item: Item<'a>,
         operation: Spot<'a>,
     ) -> Result<Draft, String> {
         let operation = self.library.settle(operation)?;
@@ -167,13 +182,16 @@ impl<'a> Reader<'a> {
         } else {
             self.body(operation, method, &mut flat);
         }
+        if idempotency::takes_key(method) {
+            flat.relax(idempotency::is_key);
+        }
         let schema = flat.schema();
         let (output, accepts) = self.answers(operation);
         let own = security::alternatives(operation).or_else(|| self.security.clone());
         let id = operation.text("operationId").map(str::trim);
         let tags = operation.list("tags").filter_map(|tag| tag.value.as_str());
         let tags: Vec<String> = tags.map(str::to_owned).collect();
-        let servers = [operation, item].map(Address::list);
+        let servers = [operation, item.item, item.outer].map(Address::list);
         let text = |key: &str, max: usize| {
             let text = operation.text(key).map(|text| prose::plain(text, max));
             text.unwrap_or_default()
@@ -210,9 +228,10 @@ impl<'a> Reader<'a> {
     }
 
     /// The parameters of the operation and those of its path that it does not replace.
-    fn parameters(&mut self, item: Spot<'a>, operation: Spot<'a>) -> Vec<Spot<'a>> {
+    fn parameters(&mut self, item: Item<'a>, operation: Spot<'a>) -> Vec<Spot<'a>> {
         let mut found: Vec<Spot<'a>> = Vec::new();
-        for parameter in operation.list("parameters").chain(item.list("parameters")) {
+        let declared = [operation, item.outer, item.item].into_iter();
+        for parameter in declared.flat_map(|part| part.list("parameters").collect::<Vec<_>>()) {
             match self.library.settle(parameter) {
                 Ok(parameter) => {
                     let key = |p: &Spot<'a>| (p.text("name"), p.text("in"));
@@ -255,18 +274,15 @@ impl<'a> Reader<'a> {
         );
         remark(&mut schema, parameter);
         let writing = match content {
-            Some(_) if whole => Writing {
-                style: Style::Form,
-                explode: true,
-                allow_reserved: false,
-            },
-            Some(_) => Writing {
+            // A whole query has no name: what is in it stands for itself.
+            Some((media, _)) if body::is_json(media) => Writing {
                 style: Style::Json,
-                explode: false,
+                explode: whole,
                 allow_reserved: false,
             },
-            None if self.old => swagger::writing(parameter, spot),
-            None => writing(parameter, spot),
+            Some(_) if whole => flat::FORM,
+            _ if self.old => swagger::writing(parameter, spot),
+            _ => writing(parameter, spot),
         };
         flat.add(Taken {
             name: name.to_owned(),
@@ -315,12 +331,10 @@ impl<'a> Reader<'a> {
         let mut good: Vec<(&str, Spot<'a>)> = Vec::new();
         for (status, answer) in operation.entries("responses") {
             if status.starts_with('2') || status == "default" {
-                good.extend(
-                    self.library
-                        .settle(answer)
-                        .ok()
-                        .map(|answer| (status, answer)),
-                );
+                match self.library.settle(answer) {
+                    Ok(answer) => good.push((status, answer)),
+                    Err(why) => self.warn.add(format!("an answer is left out: {why}")),
+                }
             }
         }
         good.sort_by_key(|(status, _)| (*status == "default", *status));

@@ -144,11 +144,10 @@ fn address(
             continue;
         }
         let pairs = style::in_query(&input.name, value, input.writing);
-        query.extend(
-            pairs
-                .into_iter()
-                .map(|(name, value)| format!("{name}={value}")),
-        );
+        query.extend(pairs.into_iter().map(|(name, value)| match name.as_str() {
+            "" => value,
+            name => format!("{name}={value}"),
+        }));
     }
     if !query.is_empty() {
         text.push('?');

@@ -115,6 +115,10 @@ pub(super) fn in_query(name: &str, value: &Value, writing: Writing) -> Vec<(Stri
     let text = |value: &Value| escape_as(&plain(value), writing);
     let one = |text: String| vec![(escape_name(name), text)];
     match (writing.style, value) {
+        // Exploded JSON is the whole query.
+        (Style::Json, value) if writing.explode => {
+            vec![(String::new(), escape(&value.to_string()))]
+        }
         (Style::Json, value) => one(escape(&value.to_string())),
         (Style::DeepObject, Value::Object(_) | Value::Array(_)) => {
             let mut out = Vec::new();
@@ -163,6 +167,20 @@ pub(super) fn in_query(name: &str, value: &Value, writing: Writing) -> Vec<(Stri
         }
         (_, value) => one(text(value)),
     }
+}
+
+/// A list of plain values as one text, where its elements do not stand each for itself.
+pub(super) fn joined(value: &Value, writing: Writing) -> Option<Value> {
+    let items = value.as_array().filter(|_| !writing.explode)?;
+    let joint = match writing.style {
+        Style::Form | Style::Simple => ",",
+        Style::SpaceDelimited => " ",
+        Style::PipeDelimited => "|",
+        Style::TabDelimited => "\t",
+        _ => return None,
+    };
+    let plain_items = !items.iter().any(|item| item.is_object() || item.is_array());
+    plain_items.then(|| join(items.iter().map(plain), joint).into())
 }
 
 /// Names of queries and forms keep their brackets, as APIs that use them expect.

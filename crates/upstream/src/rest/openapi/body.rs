@@ -3,7 +3,7 @@
 use serde_json::{Map, Value};
 use toolcrib_core::limits::ADAPTER_NOTE_BYTES_MAX;
 
-use super::super::flat::{Flat, TakenBody};
+use super::super::flat::{self, Flat, TakenBody};
 use super::super::library::Spot;
 use super::super::operation::Media;
 use super::super::prose;
@@ -11,7 +11,7 @@ use super::super::schema::Way;
 use super::{Reader, example};
 
 /// Whether a media type is JSON.
-pub(super) fn is_json(media: &str) -> bool {
+pub(in super::super) fn is_json(media: &str) -> bool {
     let media = essence(media);
     media == "application/json" || media == "text/json" || media.ends_with("+json")
 }
@@ -56,14 +56,9 @@ impl<'a> Reader<'a> {
         };
         let mut contents: Vec<(&str, Spot<'a>)> = body.entries("content").collect();
         contents.sort_by_key(|(name, _)| media(name) as u8);
-        let Some((name, content)) = contents.into_iter().next() else {
+        let Some((name, content, schema)) = self.chosen(&contents) else {
             return;
         };
-        let content = self.library.settle(content).unwrap_or(content);
-        let place = content.get("schema");
-        let schema = place.map_or(Value::Object(Map::new()), |place| {
-            self.schemas.translate(place, Way::Request, &mut self.warn)
-        });
         let (name, media) = self.settle_media(name, &schema);
         let required = body.value.get("required").and_then(Value::as_bool);
         let safe = matches!(method, "GET" | "HEAD" | "DELETE");
@@ -94,6 +89,29 @@ impl<'a> Reader<'a> {
             content_types,
         };
         flat.add_body(taken, &self.schemas);
+    }
+
+    /// The content that is sent: parts where one of them is a file, else the first.
+    fn chosen(&mut self, contents: &[(&'a str, Spot<'a>)]) -> Option<(&'a str, Spot<'a>, Value)> {
+        let read = |this: &mut Self, (name, content): &(&'a str, Spot<'a>)| {
+            let content = this.library.settle(*content).unwrap_or(*content);
+            let place = content.get("schema");
+            let schema = place.map_or(Value::Object(Map::new()), |place| {
+                this.schemas.translate(place, Way::Request, &mut this.warn)
+            });
+            (*name, content, schema)
+        };
+        let (first, _) = contents.first()?;
+        let parts = contents
+            .iter()
+            .find(|(name, _)| media(name) == Media::Multipart);
+        if let Some(parts) = parts.filter(|_| media(first) != Media::Multipart) {
+            let parts = read(self, parts);
+            if flat::has_file(&parts.2, &self.schemas) {
+                return Some(parts);
+            }
+        }
+        contents.first().map(|first| read(self, first))
     }
 
     /// What is sent where the description leaves the media type open, and bytes that are text.

@@ -351,3 +351,46 @@ fn an_example_gives_a_file_in_base64_though_the_description_shows_it_as_it_is() 
     let example = api.operations[0].example().unwrap();
     assert_eq!(example, json!({"file": "dGV4dA==", "name": "a.txt"}));
 }
+
+#[test]
+fn a_key_that_every_call_carries_is_no_argument_that_it_needs() {
+    let key = json!({"name": "Idempotency-Key", "in": "header", "required": true, "schema": {"type": "string"}});
+    let paths = json!({"/x": {"post": {"parameters": [key]}, "get": {"parameters": [key]}}});
+    let text = json!({"openapi": "3.0.0", "paths": paths}).to_string();
+    let api = Api::read("demo", Place::File("/work/project/a.json".into()), &text).unwrap();
+    let of = |tool: &str| api.operation(tool).unwrap();
+    assert_eq!(of("post-x").required().count(), 0);
+    assert_eq!(of("post-x").tool.input_schema.get("required"), None);
+    assert_eq!(of("get-x").required().count(), 1, "no key is sent with it");
+}
+
+#[test]
+fn a_description_without_addresses_is_about_where_it_came_from() {
+    let text = json!({"openapi": "3.0.0", "paths": {"/x": {"get": {}}}}).to_string();
+    let base = |place| {
+        let api = Api::read("demo", place, &text).unwrap();
+        api.base(&api.operations[0], None, &indexmap::IndexMap::new())
+    };
+    let url = url::Url::parse("https://api.example.com/docs/openapi.json").unwrap();
+    let found = base(Place::Address(url)).unwrap();
+    assert_eq!(found.as_str(), "https://api.example.com/");
+    let file = base(Place::File("/work/project/a.json".into()));
+    assert!(file.unwrap_err().contains("baseUrl"));
+}
+
+#[test]
+fn what_stands_beside_the_reference_of_a_path_counts() {
+    let id = json!({"name": "id", "in": "path", "required": true, "schema": {"type": "integer"}});
+    let text = json!({"openapi": "3.1.0",
+        "components": {"pathItems": {"one": {"get": {"responses": {"default": {"$ref": "none.yaml"}}}}}},
+        "paths": {"/x/{id}": {"$ref": "#/components/pathItems/one", "parameters": [id]}}});
+    let place = Place::File("/work/project/a.json".into());
+    let api = Api::read("demo", place, &text.to_string()).unwrap();
+    let schema = &api.operations[0].tool.input_schema;
+    assert_eq!(schema["properties"]["id"]["type"], "integer");
+    let warned: Vec<String> = api.warnings.iter().map(ToString::to_string).collect();
+    assert!(
+        warned.len() == 1 && warned[0].contains("an answer is left out"),
+        "{warned:?}"
+    );
+}

@@ -9,6 +9,7 @@ use http::HeaderValue;
 use serde_json::{Map, Value};
 
 use super::super::failure::Failure;
+use super::super::openapi::is_json;
 use super::super::operation::{Body, Field, Media, Operation, Shape, Spot, Style, Writing};
 use super::super::style;
 use super::inputs;
@@ -44,7 +45,7 @@ pub(super) fn build(
         return Ok(None);
     }
     Ok(Some(match body.media {
-        Media::Form => (content_type()?, form(&fields).into()),
+        Media::Form => (content_type()?, form(body, &fields).into()),
         Media::Multipart => multipart(body, &fields)?,
         Media::Json | Media::Text | Media::Binary => {
             let fields = fields.into_iter();
@@ -70,7 +71,7 @@ fn whole(
             Value::Object(fields) => {
                 let fields = fields.iter();
                 let fields: Vec<_> = fields.map(|(n, v)| (n.as_str(), v, DEFAULT)).collect();
-                (content_type, form(&fields).into())
+                (content_type, form(body, &fields).into())
             }
             other => (content_type, style::plain(other).into()),
         },
@@ -82,10 +83,15 @@ fn whole(
     })
 }
 
-fn form(fields: &[(&str, &Value, Writing)]) -> String {
+fn form(body: &Body, fields: &[(&str, &Value, Writing)]) -> String {
     let mut pairs: Vec<(String, String)> = Vec::new();
     for (name, value, writing) in fields {
+        let field = body.fields.get(*name);
+        let stated = field.and_then(|field| field.content_type.as_deref());
         match (value, writing.style) {
+            (Value::Object(_) | Value::Array(_), _) if stated.is_some_and(is_json) => {
+                pairs.push((style::escape_name(name), style::escape(&value.to_string())));
+            }
             // The name of a nested object is lost in the style `form`; APIs want brackets.
             (Value::Object(_), Style::Form) => {
                 style::brackets(&style::escape_name(name), value, &mut pairs);
@@ -102,11 +108,14 @@ fn multipart(
     fields: &[(&str, &Value, Writing)],
 ) -> Result<(HeaderValue, Bytes), Failure> {
     let mut parts: Vec<(Vec<u8>, Vec<u8>)> = Vec::new();
-    for (name, value, _) in fields {
+    for (name, value, writing) in fields {
         let field = body.fields.get(*name);
-        let list = match value {
-            Value::Array(items) => items.iter().collect(),
-            value => vec![*value],
+        let joined = style::joined(value, *writing);
+        let joined = joined.filter(|_| !field.is_some_and(|field| field.binary));
+        let list = match (value, &joined) {
+            (_, Some(joined)) => vec![joined],
+            (Value::Array(items), None) => items.iter().collect(),
+            (value, None) => vec![*value],
         };
         for value in list {
             parts.push(part(name, value, field)?);
@@ -165,8 +174,18 @@ fn part(name: &str, value: &Value, field: Option<&Field>) -> Result<(Vec<u8>, Ve
         Value::Object(_) | Value::Array(_) => Some("application/json"),
         _ => None,
     };
+    // Who gives a file knows best what it is.
+    let own = value.as_str().filter(|_| binary).and_then(data_address);
+    let own = own
+        .map(|(media, _)| media)
+        .filter(|media| !media.is_empty());
     let stated = field.and_then(|field| field.content_type.as_deref());
-    let stated = stated.filter(|media| !media.contains(['*', '\r', '\n']));
+    let stated = own.or(stated);
+    let stated = stated.filter(|media| {
+        media
+            .bytes()
+            .all(|b| b != b'*' && (b' '..=b'~').contains(&b))
+    });
     if let Some(media) = stated.or(usual) {
         let _ = write!(head, "\r\nContent-Type: {media}");
     }
@@ -179,17 +198,16 @@ fn part(name: &str, value: &Value, field: Option<&Field>) -> Result<(Vec<u8>, Ve
     Ok((head.into_bytes(), content))
 }
 
+/// The media type and the base64 of a data address.
+fn data_address(text: &str) -> Option<(&str, &str)> {
+    text.strip_prefix("data:")?.split_once(";base64,")
+}
+
 /// The bytes that a text in base64 stands for, as a data address or by itself.
 fn decoded(name: &str, value: &Value) -> Result<Vec<u8>, Failure> {
     let wrong = || Failure::Arguments(format!("`{name}` must be a text in base64"));
     let text = value.as_str().ok_or_else(wrong)?;
-    let text = match text
-        .strip_prefix("data:")
-        .and_then(|rest| rest.split_once(";base64,"))
-    {
-        Some((_, data)) => data,
-        None => text,
-    };
+    let text = data_address(text).map_or(text, |(_, data)| data);
     let text: String = text.split_ascii_whitespace().collect();
     let engines = [&STANDARD, &STANDARD_NO_PAD, &URL_SAFE, &URL_SAFE_NO_PAD];
     let read = engines.iter().find_map(|engine| engine.decode(&text).ok());

@@ -265,6 +265,105 @@ fn multipart_carries_files_and_fields() {
 }
 
 #[test]
+fn files_are_told_however_they_are_described() {
+    let file = json!({"type": "string", "format": "binary"});
+    let text = json!({"openapi": "3.1.0", "components": {"schemas": {"File": file}}, "paths": {"/x": {"post": {
+        "requestBody": {"content": {
+            "application/json": {"schema": {"type": "object", "properties": {"a": {"type": "string"}}}},
+            "multipart/form-data": {"schema": {"type": "object", "properties": {
+                "a": {"$ref": "#/components/schemas/File"},
+                "b": {"anyOf": [{"$ref": "#/components/schemas/File"}, {"type": "null"}]},
+                "c": {"oneOf": [file, {"type": "array", "items": file}]},
+                "d": {"contentMediaType": "image/png"},
+                "e": {"type": "string", "contentMediaType": "text/csv"},
+                "f": {"allOf": [{"$ref": "#/components/schemas/File"}], "description": "F"},
+            }}, "encoding": {"d": {"contentType": "image/png"}}}}}}}}});
+    let place = Place::File("/work/project/api.json".into());
+    let api = Api::read("demo", place, &text.to_string()).unwrap();
+    let operation = &api.operations[0];
+    let base = Url::parse("https://api.example.com/v1").unwrap();
+    let arguments = json!({"a": "aGVsbG8=", "b": "data:text/css;base64,aGVsbG8=", "c": ["aGVsbG8="],
+        "d": "data:image/gif;base64,aGVsbG8=", "e": "aGVsbG8=", "f": "data:a\r\nX: y;base64,aGVsbG8="});
+    let compiled = toolcrib_core::schema::compile(&operation.tool.input_schema).unwrap();
+    compiled
+        .check(&arguments, toolcrib_core::schema::Unknown::Refuse)
+        .unwrap();
+    let request = build(operation, &base, arguments.as_object().unwrap()).unwrap();
+    let sent = String::from_utf8_lossy(&request.body.unwrap()).into_owned();
+    for (name, media) in [
+        ("a", "application/octet-stream"),
+        ("b", "text/css"),
+        ("c", "application/octet-stream"),
+        ("d", "image/gif"),
+        ("f", "application/octet-stream"),
+    ] {
+        let part = format!(
+            "name=\"{name}\"; filename=\"{name}\"\r\nContent-Type: {media}\r\n\r\nhello\r\n"
+        );
+        assert!(sent.contains(&part), "{name}: {sent}");
+    }
+    assert!(sent.contains("name=\"e\"\r\n\r\naGVsbG8=\r\n"), "{sent}");
+}
+
+#[test]
+fn values_are_written_as_their_media_types_say() {
+    let address = json!({"type": "object", "properties": {"address": {"type": "object"}}});
+    let form = json!({"/x": {"post": {"requestBody": {"content": {"application/x-www-form-urlencoded": {
+        "schema": address, "encoding": {"address": {"contentType": "application/json"}}}}}}}});
+    let text = sent(&form, &json!({"address": {"city": "L"}})).unwrap();
+    assert!(
+        text.ends_with("\n\naddress=%7B%22city%22%3A%22L%22%7D"),
+        "{text}"
+    );
+    let of = |spot: &str, media: &str| {
+        let parameter = json!({"name": "q", "in": spot, "content": {media: {"schema": {}}}});
+        json!({"/x": {"get": {"parameters": [parameter]}}})
+    };
+    for (paths, value, expected) in [
+        (of("query", "text/plain"), json!("blue"), "?q=blue"),
+        (
+            of("query", "application/json"),
+            json!("blue"),
+            "?q=%22blue%22",
+        ),
+        (
+            of("querystring", "application/json"),
+            json!({"a": 1}),
+            "?%7B%22a%22%3A1%7D",
+        ),
+        (
+            of("querystring", "application/x-www-form-urlencoded"),
+            json!({"a": 1, "b": 2}),
+            "?a=1&b=2",
+        ),
+    ] {
+        let text = sent(&paths, &json!({"q": value})).unwrap();
+        assert_eq!(text, format!("GET https://api.example.com/v1/x{expected}"));
+    }
+}
+
+#[test]
+fn lists_of_an_old_form_in_parts_are_joined_as_it_says() {
+    let list = |name: &str, format: &str| json!({"name": name, "in": "formData", "type": "array", "items": {"type": "string"}, "collectionFormat": format});
+    let text = json!({"swagger": "2.0", "paths": {"/x": {"post": {"consumes": ["multipart/form-data"],
+        "parameters": [list("a", "csv"), list("b", "multi"), list("c", "pipes")]}}}});
+    let place = Place::File("/work/project/api.json".into());
+    let api = Api::read("demo", place, &text.to_string()).unwrap();
+    let base = Url::parse("https://api.example.com/v1").unwrap();
+    let arguments = json!({"a": ["1", "2"], "b": ["3", "4"], "c": ["5", "6"]});
+    let request = build(&api.operations[0], &base, arguments.as_object().unwrap()).unwrap();
+    let sent = String::from_utf8_lossy(&request.body.unwrap()).into_owned();
+    for part in [
+        "\"a\"\r\n\r\n1,2\r\n",
+        "\"b\"\r\n\r\n3\r\n",
+        "\"b\"\r\n\r\n4\r\n",
+        "\"c\"\r\n\r\n5|6\r\n",
+    ] {
+        assert!(sent.contains(part), "{part}: {sent}");
+    }
+}
+
+#[test]
 fn other_bodies_are_one_argument() {
     let text = sent(
         &body("text/plain", &json!({"type": "string"})),
