@@ -14,10 +14,11 @@ use toolcrib_core::limits::{
 use url::Url;
 
 use super::description::{Description, Draft};
-use super::flat::{Flat, Taken, TakenBody};
+use super::flat::{Flat, TakenBody};
 use super::library::{Library, brief};
 use super::name::{Origin, kebab};
-use super::operation::{Body, Field, Media, Shape, Spot, Style, Writing};
+use super::openapi::is_json;
+use super::operation::{Body, Field, Media, Shape, Spot, Style};
 use super::prose;
 use super::schema::Schemas;
 use super::security::{Alternative, Need, Scheme};
@@ -25,6 +26,9 @@ use super::server::Address;
 use super::warning::Warnings;
 
 mod inference;
+mod rows;
+
+use rows::{Entry, entries};
 
 /// Whether the file is a collection.
 pub(super) fn recognises(root: &Value) -> bool {
@@ -324,7 +328,9 @@ impl Reader {
         match parsed {
             Ok(example) => {
                 let schema = inference::schema(&example, 0);
-                whole("application/json", Media::Json, schema, Some(example), flat);
+                let stated = content_type.filter(|media| is_json(media));
+                let media = stated.as_deref().unwrap_or("application/json");
+                whole(media, Media::Json, schema, Some(example), flat);
             }
             Err(_) if language == Some("json") => {
                 self.warn.add("its body is not JSON; any JSON is accepted");
@@ -382,10 +388,21 @@ impl Reader {
             "noauth" => return Vec::new(),
             _ => Scheme::Other,
         };
-        self.schemes.entry(kind.to_owned()).or_insert(scheme);
+        // Requests of a collection may use several of a kind: each has a name of its own.
+        let mut name = kind.to_owned();
+        let mut count = 1;
+        while self
+            .schemes
+            .get(&name)
+            .is_some_and(|known| *known != scheme)
+        {
+            count += 1;
+            name = format!("{kind}-{count}");
+        }
+        self.schemes.entry(name.clone()).or_insert(scheme);
         vec![Alternative {
             all: vec![Need {
-                scheme: kind.to_owned(),
+                scheme: name,
                 scopes: Vec::new(),
             }],
         }]
@@ -396,69 +413,6 @@ struct PostmanAddress {
     base: Option<String>,
     path: String,
     query: String,
-}
-
-/// A row of a table of keys and values.
-struct Entry {
-    key: String,
-    value: Value,
-    description: String,
-    file: bool,
-}
-
-impl Entry {
-    fn taken(self, spot: Spot, style: Style, needed: bool) -> Taken {
-        let mut schema = if self.file {
-            json!({"type": "string", "contentEncoding": "base64"})
-        } else {
-            inference::loose(&self.value)
-        };
-        let required = needed || self.description.trim_start().starts_with("(Required)");
-        let note = self.description.trim_start();
-        let note = note.strip_prefix("(Required)").unwrap_or(note).trim();
-        if let (Value::Object(fields), false) = (&mut schema, note.is_empty()) {
-            let note = prose::plain(note, ADAPTER_NOTE_BYTES_MAX);
-            fields.insert("description".to_owned(), note.into());
-        }
-        Taken {
-            name: self.key,
-            spot,
-            required,
-            schema,
-            writing: Writing {
-                style,
-                explode: style == Style::Form,
-                allow_reserved: false,
-            },
-            example: None,
-        }
-    }
-}
-
-/// The rows of a table; one that occurs twice is a list, and a collection of 2.0 may hold texts.
-fn entries(value: Option<&Value>) -> Vec<Entry> {
-    let mut found: Vec<Entry> = Vec::new();
-    for row in value.and_then(Value::as_array).into_iter().flatten() {
-        let Some(key) = row
-            .get("key")
-            .and_then(Value::as_str)
-            .filter(|k| !k.is_empty())
-        else {
-            continue;
-        };
-        let value = row.get("value").cloned().unwrap_or_default();
-        if let Some(known) = found.iter_mut().find(|known| known.key == key) {
-            known.value = json!([std::mem::take(&mut known.value)]);
-            continue;
-        }
-        found.push(Entry {
-            key: key.to_owned(),
-            value,
-            description: text(row.get("description")),
-            file: row.get("type") == Some(&"file".into()),
-        });
-    }
-    found
 }
 
 /// The path as a template, its variables (`:id` and `{{id}}`) as arguments.

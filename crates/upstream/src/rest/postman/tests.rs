@@ -92,3 +92,37 @@ fn every_kind_of_authentication_is_read() {
         );
     }
 }
+
+#[test]
+fn requests_keep_their_own_keys_lists_headers_and_media_types() {
+    let key = |name: &str| json!({"type": "apikey", "apikey": [{"key": "key", "value": name}, {"key": "in", "value": "header"}]});
+    let items = json!([
+        {"name": "One", "request": {"method": "GET", "url": "https://api.example.com/one", "auth": key("X-One"),
+            "header": "X-Tenant: acme\nX-Trace: a:b\n"}},
+        {"name": "Two", "request": {"method": "GET", "auth": key("X-Two"), "url": {"raw": "https://api.example.com/two?t=a&t=b&t=c",
+            "host": ["api", "example", "com"], "path": ["two"],
+            "query": [{"key": "t", "value": "a"}, {"key": "t", "value": "b"}, {"key": "t", "value": "c"}]}}},
+        {"name": "Three", "request": {"method": "POST", "url": "https://api.example.com/three", "auth": key("X-One"),
+            "header": [{"key": "Content-Type", "value": "application/vnd.api+json"}],
+            "body": {"mode": "raw", "raw": "{\"a\": 1}"}}},
+    ]);
+    let api = read(&collection(&items, &Value::Null));
+    let of = |tool: &str| api.operation(tool).unwrap();
+    let key_of = |tool: &str| match &api.schemes[&of(tool).security[0].all[0].scheme] {
+        crate::rest::security::Scheme::ApiKey { name, .. } => name.clone(),
+        other => panic!("{other:?}"),
+    };
+    assert_eq!(
+        ["one", "two", "three"].map(key_of),
+        ["X-One", "X-Two", "X-One"]
+    );
+    let headers: Vec<&str> = of("one").inputs.iter().map(|i| i.name.as_str()).collect();
+    assert_eq!(headers, ["X-Tenant", "X-Trace"]);
+    let list = &of("two").tool.input_schema["properties"]["t"];
+    assert_eq!(
+        (&list["type"], &list["items"]["type"]),
+        (&json!("array"), &json!("string"))
+    );
+    let body = of("three").body.as_ref().unwrap();
+    assert_eq!(body.content_type, "application/vnd.api+json");
+}
