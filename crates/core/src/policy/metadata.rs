@@ -73,7 +73,8 @@ pub struct Metadata {
     pub confirmation_required: bool,
     /// The scopes that a caller needs, all of these.
     pub required_scopes: Vec<Requirement>,
-    /// The named bucket that calls are taken from.
+    /// The named bucket that calls are taken from: the one that an override names, else that of the
+    /// server and the risk, where there is one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_limit_bucket: Option<NamedRate>,
     /// Whether repeating a call has no further effect; unknown means false.
@@ -133,7 +134,10 @@ impl Metadata {
             required_scopes: scopes(&free, &tightening, [base, risk], |risk| {
                 usual_requirement(tool, server.trusted, risk)
             }),
-            rate_limit_bucket: bucket.and_then(|name| {
+            rate_limit_bucket: Some(
+                bucket.unwrap_or_else(|| Self::usual_bucket(tool.id.server(), risk)),
+            )
+            .and_then(|name| {
                 let rate = *limits.buckets.get(&name)?;
                 Some(NamedRate { name, rate })
             }),
@@ -148,6 +152,12 @@ impl Metadata {
             risk,
             evidence,
         }
+    }
+
+    /// The bucket that calls are taken from where the configuration names none and has one of this
+    /// name.
+    pub fn usual_bucket(server: &str, risk: Risk) -> String {
+        format!("{server}_{risk}")
     }
 
     /// Whether a call needs a key under `mode`.
@@ -359,6 +369,23 @@ mod tests {
         assert_eq!(metadata.shown_rate().to_string(), "100 req/min");
         assert!(metadata.idempotent && metadata.reversible);
         assert_eq!(metadata.timeout_ms, Some(5));
+        let rate = Rate::per_second(7, 7);
+        let mut limits = RateLimits::default();
+        let usual = |limits: &RateLimits, overrides: &[&Override]| {
+            let low = tool("list_x");
+            let metadata = Metadata::derive(&low, &ServerFacts::default(), overrides, limits);
+            metadata.rate_limit_bucket.map(|bucket| bucket.name)
+        };
+        assert_eq!(usual(&limits, &[]), None);
+        let name = Metadata::usual_bucket(tool("list_x").id.server(), Risk::Low);
+        limits.buckets.insert(name.clone(), rate);
+        limits.buckets.insert("other".to_owned(), rate);
+        assert_eq!(usual(&limits, &[]), Some(name));
+        let other = Override {
+            rate_limit_bucket: Some("other".into()),
+            ..Override::default()
+        };
+        assert_eq!(usual(&limits, &[&other]).as_deref(), Some("other"));
         let free = Override {
             required_scopes: Some(Vec::new()),
             idempotency_required: Some(false),

@@ -10,7 +10,7 @@ use toolcrib_core::Code;
 use toolcrib_core::gateway::parameters;
 use toolcrib_core::gateway::registry::{Drift, Operation, Registry, check};
 use toolcrib_core::limits::REGISTRY_FILE_BYTES_MAX;
-use toolcrib_core::policy::Caller;
+use toolcrib_core::policy::{Caller, Metadata};
 use toolcrib_core::schema::outline::Reading;
 
 use super::Desk;
@@ -98,7 +98,8 @@ impl Desk {
             requires_confirmation: metadata.confirmation_required,
             idempotency_required: metadata.idempotency_required,
             required_scopes: scopes.map(|scope| scope.as_str().to_owned()).collect(),
-            rate_limit_bucket: bucket.unwrap_or_else(|| format!("{adapter}_{}", metadata.risk)),
+            rate_limit_bucket: bucket
+                .unwrap_or_else(|| Metadata::usual_bucket(adapter, metadata.risk)),
             example_request: self.example(entry).unwrap_or(Value::Null),
             common_errors: errors.map(|error| error.status.clone()).collect(),
         }
