@@ -134,8 +134,7 @@ fn answer(answered: &Answered, mut told: Value, meta: Value) -> (Value, Vec<Valu
             told["error"][name] = value;
         }
         told["meta"] = meta;
-        told["next_step"] =
-            "Read error.message, correct params and call gateway.execute again".into();
+        told["next_step"] = after_refusal(&told["error"]).into();
         return (told, content.blocks);
     }
     if let Some(next) = telling::next_page(content.rest.get("_meta")) {
@@ -150,6 +149,20 @@ fn answer(answered: &Answered, mut told: Value, meta: Value) -> (Value, Vec<Valu
     told["meta"] = meta;
     told["next_step"] = next.into();
     (told, content.blocks)
+}
+
+/// What to do after a tool failed: what the status of an API says, or what its words may.
+fn after_refusal(error: &Value) -> &'static str {
+    match error["status"].as_u64() {
+        Some(401 | 403) => "Tell the user: the API does not let these credentials do this",
+        Some(404 | 410) => "Find the right values first, then call gateway.execute again",
+        Some(408 | 425 | 429) => {
+            "Wait as error.suggestion says, then call gateway.execute again with the same params"
+        }
+        Some(409) => "Read how things stand before calling gateway.execute again",
+        Some(300..=399 | 500..) => "Do as error.suggestion says; correcting params does not help",
+        _ => "Read error.message, correct params and call gateway.execute again",
+    }
 }
 
 fn timestamp(ms: i64) -> String {
@@ -230,5 +243,25 @@ mod tests {
             json!({"code": "TOOL_EXECUTION_ERROR", "message": "The API answered HTTP 404: no such order",
                 "status": 404, "suggestion": "List."})
         );
+    }
+
+    #[test]
+    fn what_comes_next_follows_from_the_status() {
+        for (status, part) in [
+            (400, "correct params"),
+            (422, "correct params"),
+            (401, "Tell the user"),
+            (404, "Find the right values"),
+            (429, "Wait"),
+            (503, "does not help"),
+        ] {
+            let refusal = json!({"error": {"status": status, "message": "m", "suggestion": "s"}});
+            let result = json!({"content": [], "structuredContent": refusal, "isError": true});
+            let next = told(&result, true)["next_step"].to_string();
+            assert!(next.contains(part), "{status}: {next}");
+        }
+        let own = json!({"content": [{"type": "text", "text": "no"}], "isError": true});
+        let next = told(&own, true)["next_step"].to_string();
+        assert!(next.contains("correct params"), "{next}");
     }
 }
