@@ -5,13 +5,16 @@ use std::sync::Arc;
 
 use clap::Args;
 use serde::Serialize;
+use toolcrib_config::model::settings::Profile;
 use toolcrib_core::ToolId;
+use toolcrib_core::gateway::definitions::{Spelling, definitions};
 use toolcrib_store::audit::Outcome;
 use toolcrib_store::audit::query::{Entry, Filter};
 
 use super::counter::{local, with_engine};
 use super::memory::since_ms;
 use super::{Context, now_ms};
+use crate::desk::Desk;
 use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::mcp::discovery::Discovery;
@@ -135,7 +138,7 @@ async fn gather(engine: &Arc<Engine>, since: i64, limit: usize) -> Result<Report
     };
     Ok(Report {
         since: super::memory::moment(since),
-        tokens: tokens(engine),
+        tokens: tokens(engine).await,
         calls,
         searches: count("search"),
         cache: Cache::of(
@@ -146,9 +149,15 @@ async fn gather(engine: &Arc<Engine>, since: i64, limit: usize) -> Result<Report
     })
 }
 
-/// What all known tools cost against the five.
-fn tokens(engine: &Arc<Engine>) -> Tokens {
+/// What all known tools cost against the five of the profile that is configured.
+async fn tokens(engine: &Arc<Engine>) -> Tokens {
     let counter = bpe_openai::o200k_base();
+    let caller = local(engine);
+    // The descriptions of APIs are at hand; servers are not started for a count.
+    let desk = Desk::new(Arc::clone(engine));
+    if let Err(error) = desk.adapter_rows(&caller).await {
+        tracing::warn!(%error, "the tools of APIs are not counted");
+    }
     let snapshot = engine.snapshot();
     let (mut tools, mut everything) = (0, 0);
     for rack in snapshot.racks() {
@@ -157,7 +166,11 @@ fn tokens(engine: &Arc<Engine>) -> Tokens {
             everything += counter.count(entry.definition.get());
         }
     }
-    let five = Discovery::new(Arc::clone(engine)).tools(&local(engine));
+    let config = desk.config();
+    let five = match config.settings.profile {
+        Profile::Discovery => Discovery::new(Arc::clone(engine)).tools(&caller),
+        Profile::Gateway => definitions(Spelling::Dot, config.settings.search.default_limit),
+    };
     let surface = five
         .iter()
         .map(|tool| counter.count(&tool.to_string()))

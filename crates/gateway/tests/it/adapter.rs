@@ -61,6 +61,46 @@ fn check_says_what_would_become_of_a_file() {
 }
 
 #[test]
+fn check_reports_every_file_although_one_cannot_be_read() {
+    let home = home();
+    home.write("work/odd.yaml", "a: 1");
+    let files = ["adapter", "check", "none.yaml", "shop.yaml", "odd.yaml"];
+    let said = home.run(&files);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    let told = ["none.yaml: ", "3 operations, 2 tools", "odd.yaml: "];
+    assert!(
+        told.iter().all(|part| said.out.contains(part)),
+        "{}",
+        said.out
+    );
+    assert!(said.err.contains("2 of 3 descriptions"), "{}", said.err);
+    let said = home.run(&[&files[..], &["--json"]].concat());
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    let report: serde_json::Value = serde_json::from_str(&said.out).unwrap();
+    assert!(report["files"][0]["error"].is_string(), "{report}");
+    assert_eq!(report["files"][1]["tools"], 2);
+    assert!(report["files"][2]["error"].is_string(), "{report}");
+}
+
+#[test]
+fn stats_count_the_tools_of_apis_and_the_five_of_the_profile() {
+    let home = home();
+    let with = |profile: &str| {
+        let config = format!("profile: {profile}\nadapters: {{shop: {{spec: shop.yaml}}}}\n");
+        home.write("work/c.yaml", &config);
+        home.run(&["stats", "--json", "--config", "c.yaml"]).json()
+    };
+    let (discovery, gateway) = (with("discovery"), with("gateway"));
+    assert_eq!(discovery["tokens"]["tools"], 2, "{discovery}");
+    assert!(
+        discovery["tokens"]["everything"].as_u64() > Some(10),
+        "{discovery}"
+    );
+    assert_eq!(gateway["tokens"]["tools"], 2, "{gateway}");
+    assert_ne!(gateway["tokens"]["surface"], discovery["tokens"]["surface"]);
+}
+
+#[test]
 fn add_writes_an_entry_that_loads() {
     let home = home();
     let said = home.run(&["adapter", "add", "shop.yaml"]);

@@ -21,21 +21,43 @@ impl Check {
     /// Runs the command.
     pub(super) fn run(self, context: &mut Context) -> Result<(), Failure> {
         let mut reports = Vec::new();
+        let mut failed = None;
         for (at, file) in self.files.iter().enumerate() {
-            let api = super::load(context, file, &super::usual_name(file))?;
-            if context.ui.is_json() {
-                reports.push(report(file, &api));
-                continue;
-            }
-            if at > 0 {
+            let loaded = super::load(context, file, &super::usual_name(file));
+            if !context.ui.is_json() && at > 0 {
                 context.ui.gap();
             }
-            show(context, file, &api);
+            match loaded {
+                Ok(api) if context.ui.is_json() => reports.push(report(file, &api)),
+                Ok(api) => show(context, file, &api),
+                // One that cannot be read says nothing about the others.
+                Err(failure) if self.files.len() > 1 => {
+                    if context.ui.is_json() {
+                        reports.push(json!({"file": file, "error": failure.to_string()}));
+                    } else {
+                        let line = Line::new().mark(false).text(" ").tone(Tone::Strong, file);
+                        context.ui.line(line.text(format_args!(": {failure}")));
+                    }
+                    failed.get_or_insert((failure, 0_usize)).1 += 1;
+                }
+                Err(failure) => return Err(failure),
+            }
         }
         if context.ui.is_json() {
             context.ui.json(&json!({ "files": reports }));
+            // What failed stands in it.
+            context.ui.mute();
         }
-        Ok(())
+        match failed {
+            None => Ok(()),
+            Some((first, count)) => Err(Failure {
+                message: format!(
+                    "{count} of {} descriptions cannot be used; the reasons stand beside their names",
+                    self.files.len()
+                ),
+                ..first
+            }),
+        }
     }
 }
 
