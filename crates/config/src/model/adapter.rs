@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::{Map, Value as Json, json};
 use toolcrib_core::canon;
 
@@ -74,19 +74,7 @@ impl Adapter {
         let headers: Map<String, Json> = headers
             .map(|(name, value)| (name.clone(), secret(value).into()))
             .collect();
-        let auth = self.auth.as_ref().map(|auth| {
-            json!({
-                "type": auth.kind,
-                "env": auth.env,
-                "file": auth.file,
-                "command": auth.command,
-                "username": auth.username.as_ref().map(secret),
-                "name": auth.name,
-                "tokenUrl": auth.token_url,
-                "clientId": auth.client_id.as_ref().map(secret),
-                "scopes": auth.scopes,
-            })
-        });
+        let auth = self.auth.as_ref().map(AdapterAuth::exact);
         let value = json!({
             "adapter": text(&self.spec),
             "baseUrl": self.base_url.as_ref().map(text),
@@ -124,6 +112,70 @@ pub struct AdapterAuth {
     pub client_id: Option<SecretTemplate>,
     /// Scopes to ask for, for `oauth2`.
     pub scopes: Vec<String>,
+    /// Where the refresh token is that access tokens are had for, for `oauth2`.
+    pub refresh_token: Option<SecretSource>,
+    /// Credentials of their own for schemes of the description, by name.
+    #[serde(deserialize_with = "flat_schemes")]
+    pub schemes: IndexMap<String, AdapterAuth>,
+}
+
+impl AdapterAuth {
+    /// Everything that it says, for a fingerprint.
+    fn exact(&self) -> Json {
+        let secret = |template: &SecretTemplate| template.0.exact().expose().to_owned();
+        let schemes = self.schemes.iter();
+        let schemes: Map<String, Json> = schemes
+            .map(|(name, auth)| (name.clone(), auth.exact()))
+            .collect();
+        let refresh = self.refresh_token.as_ref();
+        json!({
+            "type": self.kind,
+            "env": self.env,
+            "file": self.file,
+            "command": self.command,
+            "username": self.username.as_ref().map(secret),
+            "name": self.name,
+            "tokenUrl": self.token_url,
+            "clientId": self.client_id.as_ref().map(secret),
+            "scopes": self.scopes,
+            "refreshToken": refresh.map(|r| json!([r.env, r.file, r.command])),
+            "schemes": schemes,
+        })
+    }
+
+    /// Where its own secret is.
+    pub fn source(&self) -> SecretSource {
+        SecretSource {
+            env: self.env.clone(),
+            file: self.file.clone(),
+            command: self.command.clone(),
+        }
+    }
+}
+
+/// Schemes have no schemes of their own: nothing would ever ask for them.
+fn flat_schemes<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<IndexMap<String, AdapterAuth>, D::Error> {
+    let schemes = IndexMap::<String, AdapterAuth>::deserialize(deserializer)?;
+    match schemes.iter().find(|(_, auth)| !auth.schemes.is_empty()) {
+        Some((name, _)) => Err(serde::de::Error::custom(format!(
+            "`schemes.{name}` cannot hold schemes; put them beside it"
+        ))),
+        None => Ok(schemes),
+    }
+}
+
+/// Where a secret is: in a variable, in a file, or with a command that prints it.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, JsonSchema)]
+#[serde(default, rename_all = "camelCase", deny_unknown_fields)]
+pub struct SecretSource {
+    /// Environment variable that holds it.
+    pub env: Option<String>,
+    /// File that holds it.
+    pub file: Option<String>,
+    /// Command that prints it.
+    pub command: Option<Vec<String>>,
 }
 
 /// A kind of authentication.
@@ -147,6 +199,16 @@ mod tests {
     use super::*;
 
     #[test]
+    fn schemes_have_credentials_of_their_own_and_no_schemes() {
+        let read = |auth: Json| serde_json::from_value::<AdapterAuth>(auth);
+        let auth = read(json!({"schemes": {"key": {"env": "K", "type": "api-key"}}})).unwrap();
+        assert_eq!(auth.schemes["key"].env.as_deref(), Some("K"));
+        let nested = json!({"schemes": {"a": {"schemes": {"b": {"env": "K"}}}}});
+        let why = read(nested).unwrap_err().to_string();
+        assert!(why.contains("schemes.a"), "{why}");
+    }
+
+    #[test]
     fn the_fingerprint_changes_with_how_an_api_is_reached_and_with_nothing_else() {
         let of = |field: &str, value: Json| {
             let mut entry = json!({"spec": "shop.yaml"});
@@ -164,6 +226,12 @@ mod tests {
             ("auth", json!({"env": "A", "username": "u"})),
             ("auth", json!({"env": "A", "clientId": "u"})),
             ("auth", json!({"command": ["pass", "shop"]})),
+            ("auth", json!({"env": "A", "refreshToken": {"env": "R"}})),
+            ("auth", json!({"env": "A", "refreshToken": {"file": "R"}})),
+            (
+                "auth",
+                json!({"env": "A", "schemes": {"key": {"env": "K"}}}),
+            ),
             ("headers", json!({"x-a": "1"})),
             ("idempotencyHeader", json!("Idempotency-Key")),
             ("allowPrivateAddresses", json!(true)),

@@ -6,21 +6,26 @@ use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use toolcrib_config::load::Config;
-use toolcrib_config::model::adapter::{Adapter as Described, AdapterAuth, AuthKind};
+use toolcrib_config::model::adapter::{Adapter as Described, AdapterAuth, AuthKind, SecretSource};
 use toolcrib_core::limits::CONFIG_FILE_BYTES_MAX;
 use toolcrib_core::policy::Permit;
 use toolcrib_core::retry::RetryPolicy;
 use toolcrib_core::secret::Secret;
-use toolcrib_upstream::mcp::{CallError, Failure};
+use toolcrib_upstream::mcp::{CallError, Failure, breaker};
 use toolcrib_upstream::rest::auth::Kind;
-use toolcrib_upstream::rest::{Adapter, Credential, Credentials, Moment, Settings, Source};
+use toolcrib_upstream::rest::tokens::Tokens;
+use toolcrib_upstream::rest::{
+    self, Adapter, Answer, Credential, Credentials, Moment, Settings, Source,
+};
 
 use super::endpoint::Resolver;
 use crate::engine::clock::Clock;
 use crate::engine::definition::raw;
 use crate::engine::discovery::DiscoveryError;
-use crate::engine::upstream::{Call, Health, List, Listed, Offer, Standing};
+use crate::engine::upstream::{Breaker, Call, Health, List, Listed, Offer, Standing};
+use crate::veil::cover;
 
 /// How long a command that prints a secret may take.
 const SECRET_COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
@@ -30,6 +35,70 @@ const SECRET_COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 struct Mounted {
     described: Described,
     state: State,
+    course: Arc<Mutex<Course>>,
+    /// Kept when the description is read anew: a refresh token that was replaced is known only here.
+    tokens: Arc<Tokens>,
+}
+
+impl Mounted {
+    fn new(described: Described) -> Self {
+        Self {
+            described,
+            state: State::Unread,
+            course: Arc::default(),
+            tokens: Arc::default(),
+        }
+    }
+}
+
+/// How calls to an API went. They are let through all the same: that one of its operations fails says
+/// nothing about the others.
+#[derive(Default)]
+struct Course {
+    breaker: breaker::Breaker,
+    trouble: Option<(String, i64)>,
+}
+
+impl Course {
+    /// Takes the outcome of a call in: no connection, no answer in time and a failure of the API
+    /// itself are failures, a refusal is none.
+    fn saw(&mut self, outcome: &Result<Answer, rest::Failure>, moment: Moment) {
+        let trouble = match outcome {
+            Ok(answer) if answer.status >= 500 => format!("it answered HTTP {}", answer.status),
+            Ok(_) => {
+                *self = Self::default();
+                return;
+            }
+            Err(
+                failure @ (rest::Failure::Unreachable(_)
+                | rest::Failure::Broken(_)
+                | rest::Failure::TimedOut(_)),
+            ) => failure.to_string(),
+            Err(_) => return,
+        };
+        self.breaker.failed(Instant::now(), moment.random);
+        let since_ms = self
+            .trouble
+            .take()
+            .map_or(moment.now_ms, |(_, since_ms)| since_ms);
+        self.trouble = Some((trouble, since_ms));
+    }
+
+    fn standing(&self) -> Standing {
+        let breaker = match self.breaker.state(Instant::now()) {
+            breaker::State::Closed => Breaker::Closed,
+            breaker::State::HalfOpen => Breaker::HalfOpen,
+            breaker::State::Open => Breaker::Open,
+        };
+        let trouble = self.trouble.clone().filter(|_| breaker != Breaker::Closed);
+        let (reason, since_ms) = trouble.unzip();
+        Standing {
+            health: Health::Connected,
+            breaker,
+            reason: reason.map(|reason| cover(&reason)),
+            since_ms,
+        }
+    }
 }
 
 #[derive(Clone)]
@@ -56,10 +125,7 @@ impl Adapters {
                 continue;
             }
             let known = mounted.remove(name).filter(|m| m.described == *described);
-            let entry = known.unwrap_or_else(|| Mounted {
-                described: described.clone(),
-                state: State::Unread,
-            });
+            let entry = known.unwrap_or_else(|| Mounted::new(described.clone()));
             next.insert(name.clone(), entry);
         }
         *mounted = next;
@@ -77,13 +143,12 @@ impl Adapters {
         resolver: &Resolver,
         clock: &Clock,
     ) -> Result<Listed, DiscoveryError> {
-        let described = self
-            .lock()
-            .get(name)
-            .map(|mounted| mounted.described.clone());
+        let mounted = self.lock().get(name).cloned();
         let gone = || DiscoveryError::ConnectionFailed("it is not configured any more".to_owned());
-        let described = described.ok_or_else(gone)?;
-        let loaded = load(name, &described, resolver).await;
+        let Mounted {
+            described, tokens, ..
+        } = mounted.ok_or_else(gone)?;
+        let loaded = load(name, &described, tokens, resolver).await;
         let at_ms = clock.now_ms();
         let state = match &loaded {
             Ok(adapter) => State::Read(Arc::clone(adapter)),
@@ -137,22 +202,31 @@ impl Adapters {
             now_ms: clock.now_ms(),
             random: clock.fraction(),
         };
-        let answer = tokio::select! {
+        let outcome = tokio::select! {
             () = call.cancel.cancelled() => return Err(Failure::Cancelled.into()),
-            answer = adapter.call(permit, &arguments, moment, call.trace.as_ref()) => answer.map_err(Failure::from)?,
+            outcome = adapter.call(permit, &arguments, moment, call.trace.as_ref()) => outcome,
         };
+        if let Some(mounted) = self.lock().get(&name) {
+            let mut course = mounted
+                .course
+                .lock()
+                .unwrap_or_else(PoisonError::into_inner);
+            course.saw(&outcome, moment);
+        }
+        let answer = outcome.map_err(Failure::from)?;
         Ok(raw(&answer.result()))
     }
 
     /// How things stand with an API; none where it is not one of these.
     pub(super) fn standing(&self, name: &str) -> Option<Standing> {
         let mounted = self.lock();
-        Some(match &mounted.get(name)?.state {
+        let mounted = mounted.get(name)?;
+        Some(match &mounted.state {
             State::Unread => Standing::default(),
-            State::Read(_) => Standing {
-                health: Health::Connected,
-                ..Standing::default()
-            },
+            State::Read(_) => {
+                let course = mounted.course.lock();
+                course.unwrap_or_else(PoisonError::into_inner).standing()
+            }
             State::Failed { why, at_ms } => Standing {
                 health: Health::Error,
                 reason: Some(why.clone()),
@@ -178,6 +252,7 @@ impl Adapters {
 async fn load(
     name: &str,
     described: &Described,
+    tokens: Arc<Tokens>,
     resolver: &Resolver,
 ) -> Result<Arc<Adapter>, String> {
     let spec = resolver.filled(&described.spec)?;
@@ -194,12 +269,16 @@ async fn load(
         ref_hosts: described.ref_hosts.clone(),
         allow_private: described.allow_private_addresses,
     };
-    let settings = settings(described, resolver).await?;
+    let settings = settings(described, tokens, resolver).await?;
     let adapter = Adapter::load(&source, settings).await;
     adapter.map(Arc::new).map_err(|error| error.to_string())
 }
 
-async fn settings(described: &Described, resolver: &Resolver) -> Result<Settings, String> {
+async fn settings(
+    described: &Described,
+    tokens: Arc<Tokens>,
+    resolver: &Resolver,
+) -> Result<Settings, String> {
     let base_url = described
         .base_url
         .as_ref()
@@ -209,21 +288,36 @@ async fn settings(described: &Described, resolver: &Resolver) -> Result<Settings
     for (name, value) in &described.headers {
         headers.push((name.clone(), resolver.filled(&value.0)?));
     }
-    let usual = match &described.auth {
-        Some(auth) => Some(credential(auth, resolver).await?),
-        None => None,
+    let credentials = match &described.auth {
+        Some(auth) => credentials(auth, resolver).await?,
+        None => Credentials::default(),
     };
     Ok(Settings {
         base_url: base_url.map(|url| url.expose().to_owned()),
         server_variables: described.server_variables.clone(),
-        credentials: Credentials {
-            usual,
-            ..Credentials::default()
-        },
+        credentials,
         headers,
         idempotency_header: described.idempotency_header.clone(),
         allow_private: described.allow_private_addresses,
         retries: RetryPolicy::default(),
+        tokens,
+    })
+}
+
+async fn credentials(auth: &AdapterAuth, resolver: &Resolver) -> Result<Credentials, String> {
+    let mut schemes = indexmap::IndexMap::new();
+    for (name, auth) in &auth.schemes {
+        schemes.insert(name.clone(), credential(auth, resolver).await?);
+    }
+    let usual = credential(auth, resolver).await?;
+    // Where only schemes are given there is nothing to send for the others.
+    let says = usual.kind.is_some()
+        || usual.secret.is_some()
+        || usual.username.is_some()
+        || usual.gets_tokens();
+    Ok(Credentials {
+        usual: Some(usual).filter(|_| says),
+        schemes,
     })
 }
 
@@ -238,6 +332,10 @@ async fn credential(auth: &AdapterAuth, resolver: &Resolver) -> Result<Credentia
         .as_ref()
         .map(|client| resolver.filled(&client.0))
         .transpose()?;
+    let refresh_token = match &auth.refresh_token {
+        Some(source) => secret(source, resolver).await?,
+        None => None,
+    };
     Ok(Credential {
         kind: auth.kind.map(|kind| match kind {
             AuthKind::Bearer => Kind::Bearer,
@@ -246,24 +344,24 @@ async fn credential(auth: &AdapterAuth, resolver: &Resolver) -> Result<Credentia
             AuthKind::Oauth2 => Kind::OAuth2,
             AuthKind::None => Kind::None,
         }),
-        secret: secret(auth, resolver).await?,
+        secret: secret(&auth.source(), resolver).await?,
         username,
         name: auth.name.clone(),
         token_url: auth.token_url.clone(),
         client_id,
-        refresh_token: None,
+        refresh_token,
         scopes: auth.scopes.clone(),
     })
 }
 
 /// The secret from its variable, its file or its command, whichever is configured.
-async fn secret(auth: &AdapterAuth, resolver: &Resolver) -> Result<Option<Secret>, String> {
-    if let Some(name) = &auth.env {
+async fn secret(source: &SecretSource, resolver: &Resolver) -> Result<Option<Secret>, String> {
+    if let Some(name) = &source.env {
         let value = resolver.surroundings().var(name);
         let value = value.ok_or_else(|| format!("the environment variable {name} is not set"))?;
         return Ok(Some(Secret::new(value)));
     }
-    if let Some(file) = &auth.file {
+    if let Some(file) = &source.file {
         let path = resolver.surroundings().resolve(file);
         let path = path.ok_or("the file of its secret cannot be found out")?;
         let wrong = |why: String| format!("the file of its secret cannot be read: {why}");
@@ -278,7 +376,7 @@ async fn secret(auth: &AdapterAuth, resolver: &Resolver) -> Result<Option<Secret
             .map_err(|e| wrong(e.to_string()))?;
         return Ok(Some(Secret::new(text.trim())));
     }
-    let Some((program, arguments)) = auth.command.as_ref().and_then(|c| c.split_first()) else {
+    let Some((program, arguments)) = source.command.as_ref().and_then(|c| c.split_first()) else {
         return Ok(None);
     };
     let running = tokio::process::Command::new(program)
@@ -301,6 +399,7 @@ async fn secret(auth: &AdapterAuth, resolver: &Resolver) -> Result<Option<Secret
 #[cfg(test)]
 mod tests {
     use toolcrib_config::surroundings::{Os, Surroundings};
+    use toolcrib_core::limits::{BREAKER_FAILURES, BREAKER_OPEN_MS};
 
     use super::*;
 
@@ -317,10 +416,7 @@ paths: {/orders: {get: {operationId: listOrders}}}
 
     fn adapters(entry: &Value) -> Adapters {
         let described: Described = serde_json::from_value(entry.clone()).unwrap();
-        let mounted = Mounted {
-            described,
-            state: State::Unread,
-        };
+        let mounted = Mounted::new(described);
         let adapters = Adapters::default();
         adapters.lock().insert("shop".to_owned(), mounted);
         adapters
@@ -351,6 +447,73 @@ paths: {/orders: {get: {operationId: listOrders}}}
         );
         assert!(adapters.has("shop") && !adapters.has("other"));
         assert!(adapters.standing("other").is_none());
+    }
+
+    #[tokio::test]
+    async fn schemes_and_refresh_tokens_have_secrets_of_their_own() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("refresh"), "r3fresh\n").unwrap();
+        let resolver = resolver(folder.path());
+        let read = async |auth: Value| {
+            let auth: AdapterAuth = serde_json::from_value(auth).unwrap();
+            credentials(&auth, &resolver).await
+        };
+        let several = serde_json::json!({"schemes": {
+            "key": {"env": "TOKEN", "name": "X-Key"},
+            "client": {"clientId": "crib", "refreshToken": {"file": "refresh"}}}});
+        let several = read(several).await.unwrap();
+        assert!(several.usual.is_none(), "nothing is sent for other schemes");
+        let exposed = |secret: &Option<Secret>| secret.as_ref().map(|s| s.expose().to_owned());
+        assert_eq!(
+            exposed(&several.schemes["key"].secret).as_deref(),
+            Some("t0ken")
+        );
+        let refresh = exposed(&several.schemes["client"].refresh_token);
+        assert_eq!(refresh.as_deref(), Some("r3fresh"));
+        let missing = read(serde_json::json!({"refreshToken": {"env": "NONE"}})).await;
+        assert!(missing.unwrap_err().contains("NONE is not set"));
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn an_api_that_cannot_be_reached_is_down_and_then_degraded() {
+        let folder = tempfile::tempdir().unwrap();
+        std::fs::write(folder.path().join("shop.yaml"), SPEC).unwrap();
+        let (resolver, clock) = (resolver(folder.path()), Clock::system());
+        let adapters = adapters(&serde_json::json!({"spec": "shop.yaml"}));
+        adapters.list("shop", &resolver, &clock).await.unwrap();
+        let moment = Moment {
+            now_ms: 7,
+            random: 0.5,
+        };
+        let away = Err(rest::Failure::Unreachable("connection refused".to_owned()));
+        let see = |outcome: &Result<Answer, rest::Failure>| {
+            let course = Arc::clone(&adapters.lock()["shop"].course);
+            course.lock().unwrap().saw(outcome, moment);
+            adapters.standing("shop").unwrap()
+        };
+        for _ in 1..BREAKER_FAILURES {
+            assert_eq!(see(&away).breaker, Breaker::Closed);
+        }
+        let down = see(&away);
+        assert_eq!(down.breaker, Breaker::Open);
+        assert!(down.reason.unwrap().contains("connection refused"));
+        let misused = see(&Err(rest::Failure::Misused));
+        assert_eq!(misused.breaker, Breaker::Open, "that was no call");
+        tokio::time::advance(Duration::from_millis(BREAKER_OPEN_MS)).await;
+        assert_eq!(
+            adapters.standing("shop").unwrap().breaker,
+            Breaker::HalfOpen
+        );
+        let answered = |status| Answer {
+            status,
+            content: rest::answer::Content::Nothing,
+            next: None,
+            retry_after: None,
+            error: None,
+        };
+        assert_eq!(see(&Ok(answered(503))).breaker, Breaker::Open);
+        let refused = see(&Ok(answered(404)));
+        assert_eq!((refused.breaker, refused.reason), (Breaker::Closed, None));
     }
 
     #[tokio::test]
