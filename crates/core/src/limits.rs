@@ -346,6 +346,8 @@ pub const FOLLOW_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 pub const FOLLOW_PAUSE_MS: u64 = 1_000;
 /// How long a server that could not be asked for its tools is left alone.
 pub const LIST_RETRY_MS: i64 = 30_000;
+/// How long a server is left alone that says each time it is asked for its tools that they changed.
+pub const LIST_AGAIN_MS: u64 = 5_000;
 /// Most tools that a not-found answer suggests.
 pub const NEAREST_TOOLS_MAX: usize = 5;
 /// Most names that a not-found answer lists; the rest is counted.

@@ -53,6 +53,8 @@ pub(super) enum Lists {
     Tools(Vec<Value>),
     Fails(DiscoveryError),
     Hangs,
+    /// Answers when it is let.
+    Waits(Vec<Value>, Arc<tokio::sync::Notify>),
 }
 
 /// What a server does when it is called.
@@ -72,6 +74,8 @@ pub(super) struct Puppets {
     pub(super) answers: Mutex<HashMap<String, Answers>>,
     /// What was asked and called, in order.
     pub(super) seen: Mutex<Vec<String>>,
+    /// Which lists were wanted, in order.
+    pub(super) wishes: Mutex<Vec<Wish>>,
     pub(super) owners: Mutex<Vec<super::upstream::Owner>>,
     changes: Mutex<Option<futures::channel::mpsc::UnboundedSender<Change>>>,
 }
@@ -81,6 +85,11 @@ impl Puppets {
         if let Some(changes) = &*self.changes.lock().unwrap() {
             changes.unbounded_send(change).unwrap();
         }
+    }
+
+    /// Whether somebody hears of changes.
+    pub(super) fn is_heard(&self) -> bool {
+        self.changes.lock().unwrap().is_some()
     }
 
     pub(super) fn seen(&self) -> Vec<String> {
@@ -115,15 +124,20 @@ impl Upstream for Puppets {
     fn list<'a>(
         &'a self,
         server: &'a str,
-        _wish: Wish,
+        wish: Wish,
     ) -> BoxFuture<'a, std::result::Result<Listed, DiscoveryError>> {
         self.seen.lock().unwrap().push(format!("list {server}"));
+        self.wishes.lock().unwrap().push(wish);
         let plan = self.lists.lock().unwrap().get(server).cloned();
         Box::pin(async move {
             match plan {
                 Some(Lists::Tools(tools)) => Ok(listed(&tools, false)),
                 Some(Lists::Fails(error)) => Err(error),
                 Some(Lists::Hangs) => std::future::pending().await,
+                Some(Lists::Waits(tools, let_go)) => {
+                    let_go.notified().await;
+                    Ok(listed(&tools, false))
+                }
                 None => Err(DiscoveryError::ConnectionFailed("nobody there".into())),
             }
         })

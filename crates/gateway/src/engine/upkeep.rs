@@ -12,7 +12,7 @@ use toolcrib_store::audit::retention::Retention;
 
 use super::Engine;
 use super::stock::Terms;
-use super::upstream::{Change, Wish};
+use super::upstream::{Change, Health, Wish};
 
 const DAY_MS: i64 = 24 * 60 * 60 * 1_000;
 const MEGABYTE: i64 = 1024 * 1024;
@@ -108,9 +108,8 @@ impl Engine {
             let name = match heard.flatten() {
                 None => return,
                 Some(Change::Missed) => {
-                    // Which servers spoke is not known any more, so that none counts as fresh.
                     tracing::warn!("changes of servers came too fast");
-                    self.cache.load().invalidate_all();
+                    self.doubt_all();
                     continue;
                 }
                 Some(Change::Tools(name) | Change::Reconnected(name)) => name,
@@ -122,6 +121,17 @@ impl Engine {
                 drop(self.ask(supplier, Wish::Anew));
             }
         }
+    }
+
+    /// Which servers spoke is not known any more, so that none counts as fresh that can have spoken.
+    fn doubt_all(&self) {
+        for supplier in self.snapshot().suppliers() {
+            let standing = self.upstream.standing(&supplier.name);
+            if standing.health != Health::Disconnected || standing.since_ms.is_some() {
+                self.asking.doubt(&supplier.name);
+            }
+        }
+        self.cache.load().invalidate_all();
     }
 }
 
