@@ -63,6 +63,8 @@ pub(super) enum Answers {
     Result(Value),
     Fault(i64, &'static str),
     Fails(Failure),
+    /// Cannot be reached.
+    Away(Failure),
     Hangs,
 }
 
@@ -160,6 +162,7 @@ impl Upstream for Puppets {
                     Err(CallError::Fault(Fault::new(code, message)))
                 }
                 Some(Answers::Fails(failure)) => Err(failure.into()),
+                Some(Answers::Away(failure)) => Err(CallError::Unsent(failure)),
                 Some(Answers::Hangs) => std::future::pending().await,
                 None => Ok(raw(&text("done"))),
             }

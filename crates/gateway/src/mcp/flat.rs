@@ -304,7 +304,7 @@ fn refused(error: &Error) -> Outcome {
 fn told(error: CallError) -> Fault {
     match error {
         CallError::Fault(fault) => fault,
-        CallError::Failure(failure) => {
+        CallError::Failure(failure) | CallError::Unsent(failure) => {
             tracing::warn!(%failure, "the server that is passed through gave no answer");
             Fault::new(
                 rpc::INTERNAL_ERROR,

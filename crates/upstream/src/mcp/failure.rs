@@ -130,14 +130,34 @@ pub enum CallError {
     /// There was no answer.
     #[error("{0}")]
     Failure(#[from] Failure),
+    /// There was no connection to send the request over, so that it certainly had no effect.
+    #[error("{0}")]
+    Unsent(Failure),
 }
 
 impl CallError {
     /// Why there was no answer, where there was none.
     pub fn failure(&self) -> Option<&Failure> {
         match self {
-            CallError::Failure(failure) => Some(failure),
+            CallError::Failure(failure) | CallError::Unsent(failure) => Some(failure),
             CallError::Fault(_) => None,
+        }
+    }
+
+    /// Whether the request certainly had no effect, so that sending it again repeats nothing.
+    pub fn was_not_delivered(&self) -> bool {
+        match self {
+            CallError::Unsent(_) => true,
+            CallError::Failure(failure) => failure.was_not_delivered(),
+            CallError::Fault(_) => false,
+        }
+    }
+
+    /// A failure to get a connection. Whoever withdrew is told so in the same way at any time.
+    pub(super) fn of_opening(failure: Failure) -> Self {
+        match failure {
+            Failure::Cancelled => CallError::Failure(failure),
+            failure => CallError::Unsent(failure),
         }
     }
 }

@@ -69,7 +69,7 @@ fn instead(peer: &Peer, failure: Failure) -> Failure {
 
 fn refused(error: CallError) -> Failure {
     match error {
-        CallError::Failure(failure) => failure,
+        CallError::Failure(failure) | CallError::Unsent(failure) => failure,
         CallError::Fault(fault) => Failure::NotMcp(format!("it refused `initialize`: {fault}")),
     }
 }
@@ -108,7 +108,7 @@ async fn probe(peer: &Peer, before: Before<'_>) -> Result<Negotiated, Failure> {
                 let late = discovered(asked.answer(&options).await)?;
                 late.ok_or_else(|| refused(CallError::Fault(fault)))
             }
-            Err(CallError::Failure(failure)) => Err(failure),
+            Err(CallError::Failure(failure) | CallError::Unsent(failure)) => Err(failure),
         },
     }
 }
@@ -163,7 +163,7 @@ fn discovered(answer: Result<Box<RawValue>, CallError>) -> Result<Option<Negotia
     let result = match answer {
         Ok(result) => result,
         Err(CallError::Fault(_)) => return Ok(None),
-        Err(CallError::Failure(failure)) => {
+        Err(CallError::Failure(failure) | CallError::Unsent(failure)) => {
             return match failure {
                 Failure::Status {
                     status: 400..=428 | 430..=502 | 504..,

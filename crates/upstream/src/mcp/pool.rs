@@ -238,7 +238,8 @@ impl Pool {
         };
         let options = with_deadline(options, endpoint);
         let visit = async {
-            let connection = Connection::open(&opening).await?;
+            let connection = Connection::open(&opening).await;
+            let connection = connection.map_err(CallError::of_opening)?;
             let listing = connection.list(what, &options).await;
             connection.close().await;
             listing

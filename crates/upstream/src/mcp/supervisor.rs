@@ -203,6 +203,8 @@ impl Supervisor {
             ..RetryPolicy::default()
         };
         let mut repeats = 0;
+        // What an earlier attempt may have brought about stays unknown, however the next one fails.
+        let mut unclear = None;
         loop {
             let (error, reused) = match self.once(key, errand, &mut options).await {
                 Ok(outcome) => return Ok(outcome),
@@ -211,18 +213,22 @@ impl Supervisor {
             let Some(failure) = error.failure() else {
                 return Err(error);
             };
+            let is_clear = error.was_not_delivered();
+            let give = |unclear: Option<CallError>| unclear.filter(|_| is_clear);
             let heals = reused && is_loss(failure);
             let may_repeat = match repeat {
                 Repeat::Healing => heals,
                 Repeat::Undelivered => failure.was_not_delivered(),
                 Repeat::Always => failure.was_not_delivered() || failure.is_passing(),
             };
-            // A program that is not there, or credentials that are refused twice, stay so.
+            // A program that is not there or does not get ready, or credentials that are refused twice,
+            // stay so.
             let is_lasting = matches!(failure, Failure::NotStarted(_))
+                || matches!(error, CallError::Unsent(Failure::TimedOut(_)))
                 || matches!(failure, Failure::Unauthorised(_)) && (repeats > 0 || !reused);
             repeats += 1;
             if !may_repeat || is_lasting || repeats > retries.max(u32::from(heals)) {
-                return Err(error);
+                return Err(give(unclear).unwrap_or(error));
             }
             let pause = if heals && repeats == 1 {
                 Duration::ZERO
@@ -231,11 +237,14 @@ impl Supervisor {
             };
             let until = Instant::now() + pause;
             if options.deadline.is_some_and(|deadline| until >= deadline) {
-                return Err(error);
+                return Err(give(unclear).unwrap_or(error));
             }
             tokio::select! {
                 () = tokio::time::sleep_until(until) => {}
                 () = options.cancel.cancelled() => return Err(Failure::Cancelled.into()),
+            }
+            if !is_clear {
+                unclear = Some(error);
             }
         }
     }
@@ -259,12 +268,13 @@ impl Supervisor {
         errand: Errand<'_>,
         options: &mut Options,
     ) -> Result<Outcome, (CallError, bool)> {
-        let slot = self.slot(key).map_err(|failure| (failure.into(), false))?;
+        let no_way = |failure| (CallError::of_opening(failure), false);
+        let slot = self.slot(key).map_err(no_way)?;
         let owner = options.client.as_ref().filter(|_| key.is_owned()).cloned();
         let began = Instant::now();
         let waits = matches!(errand, Errand::Call { .. });
         let tenant = self.tenant(&slot, owner.as_ref(), options, waits).await;
-        let (tenant, reused) = tenant.map_err(|failure| (failure.into(), false))?;
+        let (tenant, reused) = tenant.map_err(no_way)?;
         if waits {
             // The time that a call may take begins when the server is there.
             options.deadline = options.deadline.map(|deadline| deadline + began.elapsed());

@@ -381,3 +381,48 @@ async fn a_server_that_refuses_a_revision_and_offers_it_is_asked_once_more() {
     check("2026-07-28", 9, 2, 1).await;
     check("2025-11-25", 1, 1, 1).await;
 }
+
+#[tokio::test(start_paused = true)]
+async fn a_call_to_a_server_that_cannot_be_started_was_certainly_not_sent() {
+    let hangs = |_, _: &serde_json::Value| Act::Nothing;
+    let ends = |_, _: &serde_json::Value| Act::Break(exited());
+    let dialers = [
+        (Scripted::new(ends), "ended"),
+        (Scripted::new(hangs), "within 60000 ms"),
+    ];
+    for (dialer, said) in dialers {
+        let pool = pool(&dialer, |_| {});
+        let mut seen = Vec::new();
+        for _ in 0..12 {
+            let error = call(&pool, "t", "{}").await.unwrap_err();
+            assert!(error.was_not_delivered(), "{error}");
+            seen.push(error.to_string());
+        }
+        assert!(seen[0].contains(said), "{}", seen[0]);
+        let last = seen.last().unwrap();
+        assert!(last.contains("left alone"), "{last}");
+        assert_eq!(dialer.asked("tools/call"), 0);
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_does_not_get_ready_is_not_started_again_for_the_same_call() {
+    let dialer = Scripted::new(|_, _| Act::Nothing);
+    let pool = pool(&dialer, |_| {});
+    let error = call_with(&pool, "t", "{}", true, |_| {}).await.unwrap_err();
+    assert!(error.was_not_delivered(), "{error}");
+    assert_eq!(dialer.opened(), 1);
+}
+
+#[tokio::test(start_paused = true)]
+async fn what_an_attempt_may_have_brought_about_is_not_denied_by_the_next() {
+    let dialer = Scripted::new(|connection, message| match connection {
+        1 if message["method"] != "tools/call" => fine(message),
+        _ => Act::Break(exited()),
+    });
+    let pool = pool(&dialer, |_| {});
+    let error = call_with(&pool, "t", "{}", true, |_| {}).await.unwrap_err();
+    assert!(dialer.opened() > 1, "it was tried again");
+    assert_eq!(dialer.asked("tools/call"), 1);
+    assert!(!error.was_not_delivered(), "{error}");
+}

@@ -107,7 +107,9 @@ async fn call_everything(
         match answer.await {
             // What a server says to a call is for the suite to judge.
             Ok(_) | Err(CallError::Fault(_)) => {}
-            Err(CallError::Failure(failure)) => return Err(failure.into()),
+            Err(CallError::Failure(failure) | CallError::Unsent(failure)) => {
+                return Err(failure.into());
+            }
         }
     }
     Ok(())

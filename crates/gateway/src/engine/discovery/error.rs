@@ -90,7 +90,7 @@ impl From<Failure> for DiscoveryError {
 impl From<CallError> for DiscoveryError {
     fn from(error: CallError) -> Self {
         match error {
-            CallError::Failure(failure) => failure.into(),
+            CallError::Failure(failure) | CallError::Unsent(failure) => failure.into(),
             CallError::Fault(fault) => Self::ToolsListFailed(fault.to_string()),
         }
     }
@@ -99,10 +99,12 @@ impl From<CallError> for DiscoveryError {
 /// What a failure is as far as trying again is concerned, and how long the server asked to be left
 /// alone.
 pub(super) fn trouble(error: &CallError) -> (Trouble, Option<Duration>) {
-    let CallError::Failure(failure) = error else {
+    let Some(failure) = error.failure() else {
         return (Trouble::Lasting, None);
     };
     match failure {
+        // A server that does not get ready in all the time it has will not the next time either.
+        Failure::TimedOut(_) if matches!(error, CallError::Unsent(_)) => (Trouble::Lasting, None),
         Failure::Status {
             status,
             retry_after,
@@ -191,6 +193,8 @@ mod tests {
             &Failure::TimedOut(Duration::from_secs(1)),
             (Trouble::TimedOut, None),
         );
+        let never_ready = CallError::Unsent(Failure::TimedOut(Duration::from_secs(1)));
+        assert_eq!(trouble(&never_ready), (Trouble::Lasting, None));
         check(&Failure::Broken("reset".into()), (Trouble::Reset, None));
         check(&Failure::SessionLost, (Trouble::Reset, None));
         check(

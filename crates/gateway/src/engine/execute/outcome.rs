@@ -40,6 +40,8 @@ pub(super) enum End {
     Said(Said),
     /// It did not, and why.
     Failed(Failure),
+    /// It could not be reached, so that nothing was sent, and why.
+    Unsent(Failure),
     /// The caller withdrew.
     Cancelled,
     /// The caller withdrew before the call was made.
@@ -62,6 +64,7 @@ impl From<Result<Box<RawValue>, CallError>> for End {
             Err(CallError::Failure(Failure::Cancelled)) => Self::Cancelled,
             Err(CallError::Failure(Failure::TimedOut(_))) => Self::TimedOut,
             Err(CallError::Failure(failure)) => Self::Failed(failure),
+            Err(CallError::Unsent(failure)) => Self::Unsent(failure),
         }
     }
 }
@@ -71,9 +74,9 @@ impl End {
     pub(super) fn outcome(&self) -> Outcome {
         match self {
             Self::Said(Said::Result(result)) if !says_error(result) => Outcome::Ok,
-            Self::Said(_) | Self::Failed(_) => Outcome::Error,
+            Self::TimedOut | Self::Unsent(Failure::TimedOut(_)) => Outcome::Timeout,
+            Self::Said(_) | Self::Failed(_) | Self::Unsent(_) => Outcome::Error,
             Self::Cancelled | Self::Withdrawn => Outcome::Cancelled,
-            Self::TimedOut => Outcome::Timeout,
             Self::RateLimited(_) | Self::Unconfirmed | Self::Unrecorded(_) => Outcome::Refused,
         }
     }
@@ -85,9 +88,11 @@ impl End {
             Self::Said(said) => said.to_text().map_or(KeyFate::Unknown, KeyFate::Answer),
             Self::Failed(failure) if failure.was_not_delivered() => KeyFate::Forget,
             Self::Failed(_) | Self::Cancelled | Self::TimedOut => KeyFate::Unknown,
-            Self::Withdrawn | Self::RateLimited(_) | Self::Unconfirmed | Self::Unrecorded(_) => {
-                KeyFate::Forget
-            }
+            Self::Unsent(_)
+            | Self::Withdrawn
+            | Self::RateLimited(_)
+            | Self::Unconfirmed
+            | Self::Unrecorded(_) => KeyFate::Forget,
         }
     }
 
@@ -105,11 +110,11 @@ impl End {
             Self::Said(Said::Result(result)) => {
                 says_error(result).then_some(Code::ToolExecutionError)
             }
-            Self::Failed(Failure::Overloaded) => Some(Code::Overloaded),
-            Self::Failed(Failure::Arguments(_)) => Some(Code::ToolValidationError),
-            Self::Said(Said::Fault(_)) | Self::Failed(_) => Some(Code::ToolExecutionError),
+            Self::Failed(failure) => Some(code_of(failure)),
+            Self::Unsent(Failure::TimedOut(_)) | Self::TimedOut => Some(Code::ToolExecutionTimeout),
+            Self::Unsent(failure) => Some(code_of(failure)),
+            Self::Said(Said::Fault(_)) => Some(Code::ToolExecutionError),
             Self::Cancelled | Self::Withdrawn => Some(Code::Cancelled),
-            Self::TimedOut => Some(Code::ToolExecutionTimeout),
             Self::RateLimited(_) => Some(Code::RateLimited),
             Self::Unconfirmed => Some(Code::ConfirmationRequired),
             Self::Unrecorded(_) => Some(Code::AuditUnavailable),
@@ -123,7 +128,15 @@ impl End {
         Err(match self {
             Self::Said(Said::Result(result)) => return Ok(result),
             Self::Said(Said::Fault(fault)) => refused(&fault),
-            Self::Failed(failure) => failed(&failure),
+            Self::Failed(failure) => failed(&failure, failure.was_not_delivered()),
+            Self::Unsent(Failure::TimedOut(_)) => Error::new(
+                Code::ToolExecutionTimeout,
+                "The call was not made: its server did not get ready in time.",
+            )
+            .suggest(
+                "The call had no effect; if the server is just slow, have startTimeoutMs raised",
+            ),
+            Self::Unsent(failure) => failed(&failure, true),
             Self::Cancelled => Error::new(Code::Cancelled, "The call was cancelled.")
                 .suggest("Whether it took effect is not known"),
             Self::Withdrawn => Error::new(
@@ -147,6 +160,14 @@ impl End {
             .suggest("Make the call again to get a new one"),
             Self::Unrecorded(error) => Box::<Error>::from(&error),
         })
+    }
+}
+
+fn code_of(failure: &Failure) -> Code {
+    match failure {
+        Failure::Overloaded => Code::Overloaded,
+        Failure::Arguments(_) => Code::ToolValidationError,
+        _ => Code::ToolExecutionError,
     }
 }
 
@@ -178,7 +199,7 @@ pub(super) fn refused(fault: &Fault) -> Box<Error> {
 }
 
 /// Why no answer came, in our own words: what the server or the system said stays in the log.
-fn failed(failure: &Failure) -> Box<Error> {
+fn failed(failure: &Failure, had_no_effect: bool) -> Box<Error> {
     let why = match failure {
         Failure::NotStarted(_) => "its server could not be started",
         Failure::Exited { .. } => "its server's process ended",
@@ -226,7 +247,7 @@ fn failed(failure: &Failure) -> Box<Error> {
         Code::ToolExecutionError,
         format!("Tool execution failed: {why}."),
     );
-    if failure.was_not_delivered() {
+    if had_no_effect {
         error.suggest("The call had no effect; try again in a moment")
     } else {
         error.suggest("Whether the call took effect is not known; find out before it is repeated")
@@ -276,6 +297,16 @@ mod tests {
                 End::Failed(Failure::Broken("reset".into())),
                 Some(KeyFate::Unknown),
                 Some(Code::ToolExecutionError),
+            ),
+            (
+                End::Unsent(Failure::Broken("reset".into())),
+                Some(KeyFate::Forget),
+                Some(Code::ToolExecutionError),
+            ),
+            (
+                End::Unsent(Failure::TimedOut(Duration::from_secs(60))),
+                Some(KeyFate::Forget),
+                Some(Code::ToolExecutionTimeout),
             ),
             (
                 End::TimedOut,
@@ -340,18 +371,17 @@ mod tests {
             },
             Failure::TimedOut(Duration::from_secs(1)),
         ] {
-            let error = failed(&failure);
+            let error = failed(&failure, false);
             assert!(!error.message.contains("ssh"), "{error}");
             assert!(!error.message.contains("ghp_"), "{error}");
         }
-        let wrong = failed(&Failure::Arguments(
-            "`file` must be a text in base64".into(),
-        ));
+        let wrong = Failure::Arguments("`file` must be a text in base64".into());
+        let wrong = failed(&wrong, true);
         assert_eq!(
             wrong.message,
             "The arguments cannot be sent: `file` must be a text in base64."
         );
-        let told = failed(&Failure::Configuration("set baseUrl".into()));
+        let told = failed(&Failure::Configuration("set baseUrl".into()), true);
         assert_eq!(
             told.message,
             "Tool execution failed: it cannot be called as it is configured: set baseUrl."

@@ -333,7 +333,7 @@ impl Engine {
             bytes,
             "called"
         );
-        if let End::Failed(failure) = &end {
+        if let End::Failed(failure) | End::Unsent(failure) = &end {
             tracing::warn!(%failure, "a call failed");
         }
         if !execution.is_keyed() {

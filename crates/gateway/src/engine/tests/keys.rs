@@ -1,5 +1,7 @@
 //! Idempotency: the same key gives the same answer and has one effect.
 
+use std::time::Duration;
+
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::Code;
@@ -145,4 +147,31 @@ async fn a_second_call_waits_for_the_first_with_its_key() {
     );
     assert_eq!(shop.calls().len(), 1);
     assert_eq!(shop.records().await.len(), 3);
+}
+
+#[tokio::test]
+async fn a_server_that_could_not_be_reached_does_not_use_up_the_key() {
+    let exited = Failure::Exited {
+        status: "exit status: 1".into(),
+        stderr: String::new(),
+    };
+    let resting = Failure::Resting {
+        reason: "it ended".into(),
+        seconds: 9,
+    };
+    for failure in [exited, resting, Failure::TimedOut(Duration::from_secs(60))] {
+        let shop = Workshop::open(SERVERS).await;
+        let away = Answers::Away(failure.clone());
+        shop.puppets.answer("github:send_mail", away);
+        let error = refused(shop.run("github:send_mail", TITLE, key("k")).await);
+        let advice = error.suggestion.as_deref().unwrap_or_default();
+        assert!(
+            advice.starts_with("The call had no effect"),
+            "{error}: {advice}"
+        );
+        shop.puppets
+            .answer("github:send_mail", Answers::Result(text("sent")));
+        let sent = shop.run("github:send_mail", TITLE, key("k")).await;
+        assert!(!answered(sent.unwrap()).replayed, "{failure}");
+    }
 }
