@@ -139,6 +139,9 @@ impl Engine {
             }
             let attempt = self.ask(&rack.supplier, Wish::Fresh);
             if !rack.is_known() || !keeps {
+                if server.is_some() && attempt.is_some() {
+                    self.upstream.hurry(&rack.supplier.name);
+                }
                 waits.extend(attempt);
             }
         }

@@ -15,7 +15,6 @@ use arc_swap::{ArcSwap, ArcSwapOption};
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use serde_json::value::RawValue;
-use tokio::sync::Semaphore;
 use tokio::sync::broadcast::error::RecvError;
 use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
@@ -80,8 +79,6 @@ struct Current {
     servers: HashMap<String, usize>,
     discovery: DiscoveryService,
     options: DiscoveryOptions,
-    /// Bounds how many servers are asked at once.
-    places: Arc<Semaphore>,
 }
 
 impl Current {
@@ -133,7 +130,6 @@ impl Connections {
             servers: HashMap::new(),
             discovery: DiscoveryService::new(Arc::new(lister), Arc::new(cache)),
             options: DiscoveryOptions::serving(),
-            places: Arc::new(Semaphore::new(1)),
         };
         Self {
             pool,
@@ -172,8 +168,8 @@ impl Connections {
     async fn listed(&self, name: &str, wish: Wish) -> Result<Listed, DiscoveryError> {
         let current = self.current.load_full();
         if self.adapters.has(name) {
-            let _place = current.places.acquire().await;
-            return self.adapters.list(name, &self.resolver, &self.clock).await;
+            let listing = self.adapters.list(name, &self.resolver, &self.clock);
+            return current.discovery.places().within(name, listing).await;
         }
         let Some(server) = current.server(name) else {
             let gone = "the configuration does not have it any more".to_owned();
@@ -185,8 +181,6 @@ impl Connections {
         {
             return Ok(kept);
         }
-        // A place that cannot be had means that the process is ending.
-        let _place = current.places.acquire().await;
         let listing = current
             .discovery
             .refresh_tools(server, &current.options)
@@ -243,10 +237,11 @@ impl Upstream for Connections {
         self.eras_kept_in.store(Some(Arc::clone(&cache)));
         let lister = PoolLister::new(&self.pool, &self.resolver, &self.home);
         let (now, chance) = (self.clock.clone(), self.clock.clone());
-        let discovery = DiscoveryService::new(Arc::new(lister), cache)
-            .with_chance(move || now.now_ms(), move || chance.fraction());
-        discovery.configure(config.servers.clone());
         let parallel = usize::try_from(settings.limits.parallel_discoveries).unwrap_or(usize::MAX);
+        let discovery = DiscoveryService::new(Arc::new(lister), cache)
+            .with_chance(move || now.now_ms(), move || chance.fraction())
+            .with_places(parallel);
+        discovery.configure(config.servers.clone());
         self.current.store(Arc::new(Current {
             config: Some(Arc::clone(config)),
             servers: config
@@ -260,7 +255,6 @@ impl Upstream for Connections {
                 max_parallel_discoveries: parallel,
                 ..DiscoveryOptions::serving()
             },
-            places: Arc::new(Semaphore::new(parallel.clamp(1, Semaphore::MAX_PERMITS))),
         }));
     }
 
@@ -287,6 +281,10 @@ impl Upstream for Connections {
         wish: Wish,
     ) -> BoxFuture<'a, Result<Listed, DiscoveryError>> {
         Box::pin(self.listed(server, wish))
+    }
+
+    fn hurry(&self, server: &str) {
+        self.current.load().discovery.places().hurry(server);
     }
 
     fn call(&self, permit: Permit, call: Call) -> BoxFuture<'_, Result<Box<RawValue>, CallError>> {
@@ -426,7 +424,7 @@ mod tests {
             let config = Loader::new(here.clone(), Some(path.clone())).config();
             connections.configure(&Arc::new(config.unwrap()));
             let current = connections.current.load();
-            assert_eq!(current.places.available_permits(), most);
+            assert_eq!(current.discovery.places().free(), most);
             assert_eq!(current.options.max_parallel_discoveries, most);
         }
     }

@@ -11,6 +11,7 @@ mod limiter;
 mod lister;
 pub mod offered;
 mod options;
+mod places;
 mod registry;
 mod runtime;
 mod warm;
@@ -41,6 +42,7 @@ pub use integration::Registration;
 pub use limiter::{RateLimiter, Refused};
 pub use lister::{Lister, RawList, Visit, What};
 pub use options::{AuthHeaders, DiscoveryOptions};
+pub use places::Places;
 pub use registry::{Candidate, RegistryCatalog, RegistryDiscovery, Skipped};
 pub use runtime::{DiscoveryProvider, Found, ResolveError, RuntimeDiscovery};
 pub use warm::{WarmFailure, WarmStats};
@@ -79,6 +81,7 @@ pub struct DiscoveryService {
     cache: Arc<ListCache>,
     registry: Option<RegistryCatalog>,
     limiter: Arc<RateLimiter>,
+    places: Arc<Places>,
     configured: Arc<ArcSwap<Vec<Server>>>,
     refreshing: Arc<Mutex<HashSet<String>>>,
     auth_headers: Option<Arc<AuthHeaders>>,
@@ -101,6 +104,7 @@ impl DiscoveryService {
             cache,
             registry: None,
             limiter: Arc::default(),
+            places: Arc::new(Places::new(usize::MAX)),
             configured: Arc::default(),
             refreshing: Arc::default(),
             auth_headers: None,
@@ -128,6 +132,18 @@ impl DiscoveryService {
     pub fn with_listener(mut self, listener: impl Fn(&Event) + Send + Sync + 'static) -> Self {
         self.listener = Arc::new(listener);
         self
+    }
+
+    /// At most so many servers are asked at once, whoever asks for them.
+    #[must_use]
+    pub fn with_places(mut self, most: usize) -> Self {
+        self.places = Arc::new(Places::new(most));
+        self
+    }
+
+    /// The places for servers that are being asked.
+    pub fn places(&self) -> &Arc<Places> {
+        &self.places
     }
 
     /// Another clock (milliseconds since the epoch) and another source of numbers from 0 to 1.
@@ -402,7 +418,8 @@ impl DiscoveryService {
             token.map_err(|refused| {
                 DiscoveryError::RateLimited(refused.wait.unwrap_or(Duration::MAX))
             })?;
-            let failure = match self.ask_once(server, what, options).await {
+            let asking = self.ask_once(server, what, options);
+            let failure = match self.places.within(&server.name, asking).await {
                 Ok(list) => return Ok(list),
                 Err(failure) => failure,
             };

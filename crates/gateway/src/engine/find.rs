@@ -199,6 +199,7 @@ impl Engine {
         if self.wants_asking(&rack)
             && let Some(attempt) = self.ask(&rack.supplier, super::upstream::Wish::Fresh)
         {
+            self.upstream.hurry(&name);
             let _ = tokio::time::timeout(SEARCH_WAIT, super::asking::ended(attempt)).await;
         }
         let snapshot = self.snapshot();

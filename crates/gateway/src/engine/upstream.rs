@@ -47,6 +47,10 @@ pub trait Upstream: Send + Sync + 'static {
         wish: Wish,
     ) -> BoxFuture<'a, Result<Listed, DiscoveryError>>;
 
+    /// Takes note that somebody waits for this server's tools: however many servers are being asked, it
+    /// is next.
+    fn hurry(&self, _server: &str) {}
+
     /// Makes one call. Dropping the future cancels the call and tells the server.
     fn call(&self, permit: Permit, call: Call) -> BoxFuture<'_, Result<Box<RawValue>, CallError>>;
 

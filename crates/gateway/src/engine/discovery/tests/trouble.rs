@@ -68,3 +68,48 @@ async fn a_server_that_hangs_times_out() {
     assert_eq!(found.unwrap_err(), DiscoveryError::Timeout(3 * SECOND));
     assert_eq!(start.elapsed(), 3 * SECOND);
 }
+
+#[tokio::test(start_paused = true)]
+async fn servers_that_hang_keep_a_server_that_works_waiting_for_seconds_only() {
+    let scene = Scene::new();
+    let service = scene.service.clone().with_places(5);
+    let options = DiscoveryOptions::default();
+    scene.stage.set("works", [tools(&["x"])]);
+    scene.stage.set("named", [tools(&["x"])]);
+    let hanging: Vec<_> = children(12)
+        .into_iter()
+        .map(|server| {
+            scene.stage.set(&server.name, [Act::Hang]);
+            let (service, options) = (service.clone(), options.clone());
+            tokio::spawn(async move { service.refresh_tools(&server, &options).await })
+        })
+        .collect();
+    tokio::task::yield_now().await;
+    let start = Instant::now();
+    service.places().hurry("named");
+    let named = service.refresh_tools(&child("named"), &options).await;
+    assert!(named.is_ok() && start.elapsed().is_zero());
+    let works = service.refresh_tools(&child("works"), &options).await;
+    assert!(works.is_ok());
+    assert_eq!(start.elapsed(), 10 * SECOND);
+    hanging.iter().for_each(tokio::task::JoinHandle::abort);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_place_is_free_while_a_server_is_left_alone() {
+    let scene = Scene::new();
+    let service = scene.service.clone().with_places(1);
+    let options = DiscoveryOptions::default();
+    scene.stage.set(
+        "busy",
+        [fail(status(429, Some(20 * SECOND))), tools(&["x"])],
+    );
+    scene.stage.set("works", [tools(&["x"])]);
+    let (first, second) = (service.clone(), options.clone());
+    let busy = tokio::spawn(async move { first.refresh_tools(&child("busy"), &second).await });
+    tokio::time::sleep(SECOND).await;
+    let start = Instant::now();
+    let works = service.refresh_tools(&child("works"), &options).await;
+    assert!(works.is_ok() && start.elapsed().is_zero());
+    assert!(busy.await.unwrap().is_ok());
+}
