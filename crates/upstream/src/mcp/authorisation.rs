@@ -4,6 +4,7 @@ use std::fmt;
 
 use futures::future::BoxFuture;
 use http::HeaderName;
+use toolcrib_core::canon::Hash;
 use toolcrib_core::secret::Secret;
 
 use super::Failure;
@@ -19,6 +20,12 @@ pub trait Authorisation: Send + Sync + fmt::Debug {
     /// The server refused the request. `Ok`: other credentials are at hand, and the request goes out
     /// again, though not often. `Err`: what a person must do, as the end of a sentence.
     fn refused<'a>(&'a self, refusal: &'a Refusal) -> BoxFuture<'a, Result<(), String>>;
+
+    /// Stands for what it was made from, so that other credentials are told from the same ones. `None`:
+    /// that is not known.
+    fn made_from(&self) -> Option<Hash> {
+        None
+    }
 }
 
 /// How a server refused.

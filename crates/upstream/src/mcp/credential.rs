@@ -8,7 +8,9 @@ use futures::FutureExt;
 use futures::future::BoxFuture;
 use http::HeaderName;
 use http::header::AUTHORIZATION;
+use toolcrib_core::canon::Hash;
 use toolcrib_core::secret::{Secret, name_is_secret};
+use toolcrib_core::written::Writer;
 use url::{Host, Url};
 
 use super::Failure;
@@ -201,6 +203,16 @@ impl Authorisation for Credentials {
 
     fn refused<'a>(&'a self, refusal: &'a Refusal) -> BoxFuture<'a, Result<(), String>> {
         std::future::ready(Err(self.remedy(refusal))).boxed()
+    }
+
+    fn made_from(&self) -> Option<Hash> {
+        let mut to = Writer::default();
+        for (name, value) in &self.headers {
+            to.text(name.as_str());
+            to.text(value.expose());
+        }
+        to.text(&format!("{:?}", self.source));
+        Some(Hash::of(&to.into_bytes()))
     }
 }
 

@@ -90,6 +90,19 @@ impl Endpoint {
         }
     }
 
+    /// Whether it runs the same thing, or is reached in the same way with the same credentials, so that a
+    /// connection to one is a connection to the other.
+    pub fn is_reached_like(&self, other: &Self) -> bool {
+        let same_way = match (&self.way, &other.way) {
+            (Way::Stdio(one), Way::Stdio(two)) => one == two,
+            (Way::Http(one), Way::Http(two)) | (Way::Sse(one), Way::Sse(two)) => {
+                one.url == two.url && one.authorisation.made_from() == two.authorisation.made_from()
+            }
+            _ => false,
+        };
+        same_way && self.fingerprint == other.fingerprint
+    }
+
     /// Where it is, for people: `stdio:` and the command line, or the address; secrets left out.
     pub fn place(&self) -> String {
         match &self.way {
@@ -132,7 +145,45 @@ impl Command {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::mcp::credential::Credentials;
+    use crate::mcp::credential::{self, Credentials};
+
+    #[test]
+    fn another_environment_or_other_credentials_are_another_way() {
+        let stdio = |change: fn(&mut Command)| {
+            let mut command = Command::new("npx").arg("x");
+            change(&mut command);
+            Way::Stdio(command)
+        };
+        let address = |header: &str| {
+            let headers = [(http::header::AUTHORIZATION, Secret::new(header))];
+            let url = Url::parse("https://example.com/mcp").unwrap();
+            let credentials = credential::choose(&credential::Given {
+                server: "x",
+                url: &url,
+                instead: &[],
+                headers: &headers,
+                bearer: None,
+                variable: &|_| None,
+            });
+            let authorisation = Arc::new(credentials);
+            Address { url, authorisation }
+        };
+        let ways = [
+            stdio(|_| {}),
+            stdio(|command| command.inherit_env = true),
+            stdio(|command| command.env.push(("A".into(), Secret::new("1")))),
+            stdio(|command| command.env.push(("A".into(), Secret::new("2")))),
+            Way::Http(address("Bearer one")),
+            Way::Http(address("Bearer two")),
+            Way::Sse(address("Bearer one")),
+        ];
+        let endpoints = ways.map(|way| Endpoint::new("x", way));
+        for (at, one) in endpoints.iter().enumerate() {
+            for (beside, two) in endpoints.iter().enumerate() {
+                assert_eq!(one.is_reached_like(two), at == beside, "{one:?} {two:?}");
+            }
+        }
+    }
 
     #[test]
     fn a_place_is_shown_without_secrets() {

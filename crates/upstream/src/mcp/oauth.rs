@@ -13,6 +13,7 @@ use http::header::AUTHORIZATION;
 use rmcp::transport::auth::{AuthError, AuthorizationManager, OAuthClientConfig};
 use tokio::sync::OwnedMutexGuard;
 use tokio::time::Instant;
+use toolcrib_core::canon::Hash;
 use toolcrib_core::limits::{TOKEN_RECHECK_MS, TOKEN_RENEWED_BEFORE_S};
 use toolcrib_core::secret::Secret;
 use url::Url;
@@ -243,6 +244,12 @@ async fn exchange(keeper: Keeper, url: Url, guard: OwnedMutexGuard<()>) -> Resul
 }
 
 impl Authorisation for OAuth {
+    fn made_from(&self) -> Option<Hash> {
+        // A login stands before the credentials, which alone are something else.
+        let otherwise = self.otherwise.made_from()?;
+        Some(Hash::of(format!("login {otherwise}").as_bytes()))
+    }
+
     fn headers(&self) -> BoxFuture<'_, Result<SecretHeaders, Failure>> {
         async {
             let mut headers = self.otherwise.headers.clone();

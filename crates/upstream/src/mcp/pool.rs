@@ -104,9 +104,7 @@ impl Pool {
         let mut before = std::mem::take(&mut *servers);
         for endpoint in endpoints {
             let same = before.remove(&endpoint.name).filter(|supervisor| {
-                let known = supervisor.endpoint();
-                let same =
-                    known.fingerprint == endpoint.fingerprint && known.place() == endpoint.place();
+                let same = supervisor.endpoint().is_reached_like(&endpoint);
                 if !same {
                     supervisor.close();
                 }
