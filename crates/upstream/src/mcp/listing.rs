@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 
 use serde::Deserialize;
+use serde::de::DeserializeOwned;
 use serde_json::json;
 use serde_json::value::RawValue;
 use toolcrib_core::limits::{LIST_ITEMS_MAX, LIST_PAGES_MAX, TOOL_NAME_CHARS_MAX};
@@ -59,15 +60,41 @@ pub struct Listing {
     pub is_public: Option<bool>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// What a page says beside its items, as far as that can be used.
+#[derive(Default)]
 struct Page {
-    #[serde(default)]
     next_cursor: Option<String>,
-    #[serde(default)]
     ttl_ms: Option<u64>,
-    #[serde(default)]
     cache_scope: Option<String>,
+}
+
+impl Page {
+    /// Reads each field by itself: an odd one costs that field and never the list.
+    fn read(fields: &Fields<'_>, listing: &mut Listing) -> Self {
+        Self {
+            next_cursor: listing.usable(fields, "nextCursor", "it was read up to there"),
+            ttl_ms: listing
+                .usable(fields, "ttlMs", "it is passed over")
+                .and_then(|Milliseconds(ms)| ms),
+            cache_scope: listing.usable(fields, "cacheScope", "it is passed over"),
+        }
+    }
+}
+
+/// A time in milliseconds; some servers write whole numbers as floats.
+#[derive(Deserialize)]
+#[serde(from = "f64")]
+struct Milliseconds(Option<u64>);
+
+impl From<f64> for Milliseconds {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "it is not negative, and the cast saturates"
+    )]
+    fn from(ms: f64) -> Self {
+        Self((ms >= 0.0).then_some(ms as u64))
+    }
 }
 
 impl Connection {
@@ -93,12 +120,11 @@ impl Connection {
                 Err(error) if number == 1 && is_unknown_method(&error) => return Ok(listing),
                 answer => answer?,
             };
-            let page: Option<Page> = serde_json::from_str(result.get()).ok();
             let fields = Fields::of(Some(&result));
             let items: Option<Vec<Box<RawValue>>> = fields
                 .get(field)
                 .and_then(|items| serde_json::from_str(items.get()).ok());
-            let (Some(page), Some(items)) = (page, items) else {
+            let Some(items) = items else {
                 let excerpt = lines::excerpt(result.get().as_bytes());
                 let why = format!(
                     "its answer to {} holds no list `{field}`: {excerpt}",
@@ -107,6 +133,7 @@ impl Connection {
                 return Err(Failure::NotMcp(why).into());
             };
             listing.take(what, items, &mut names);
+            let page = Page::read(&fields, &mut listing);
             listing.ttl_ms = page.ttl_ms.or(listing.ttl_ms);
             listing.is_public = page
                 .cache_scope
@@ -131,6 +158,24 @@ impl Connection {
 }
 
 impl Listing {
+    /// A field of a page; one that is there and no such value is told.
+    fn usable<T: DeserializeOwned>(
+        &mut self,
+        fields: &Fields<'_>,
+        name: &str,
+        consequence: &str,
+    ) -> Option<T> {
+        let written = fields.get(name).filter(|value| value.get() != "null")?;
+        let read = serde_json::from_str(written.get()).ok();
+        if read.is_none() {
+            let excerpt = lines::excerpt(written.get().as_bytes());
+            self.warn(format!(
+                "`{name}` of the server's list is not as it should be, {excerpt}: {consequence}"
+            ));
+        }
+        read
+    }
+
     fn warn(&mut self, sentence: impl Into<String>) {
         self.warnings.push(sentence.into());
     }
