@@ -437,6 +437,8 @@ pub const CHILD_CLOSE_GRACE_MS: u64 = 500;
 pub const CHILD_TERM_GRACE_MS: u64 = 1_000;
 /// How long the rest of an ended child's output is waited for.
 pub const CHILD_DRAIN_MS: u64 = 500;
+/// How long a server that refuses Streamable HTTP has to answer over the older transport.
+pub const SSE_FALLBACK_MS: u64 = 10_000;
 /// How long starting a server and the first exchange may take unless configured.
 pub const START_TIMEOUT_MS_DEFAULT: u64 = 60_000;
 /// How long an unused connection stays open unless configured.

@@ -42,6 +42,7 @@ pub use dialer::{Dialer, Ways};
 pub use endpoint::{Address, Command, Endpoint, Way};
 pub use era::{Era, EraMemory, Negotiated};
 pub use failure::{CallError, Failure};
+pub use lines::Tail;
 pub use link::{Incoming, Kind, Link, Outgoing};
 pub use listing::{Listing, What};
 pub use peer::{Options, Peer};

@@ -281,7 +281,7 @@ fn said(error: &DiscoveryError) -> &'static str {
         DiscoveryError::SchemaConversionFailed(_) => "one of its schemas cannot be used",
         DiscoveryError::RateLimited(_) => "it takes no more requests for now",
         DiscoveryError::AuthenticationFailed(_) => "it refuses the credentials",
-        DiscoveryError::Timeout(_) => "it did not answer in time",
+        DiscoveryError::Timeout(..) => "it did not answer in time",
         DiscoveryError::Registry(_) => "the registry gives nothing",
     }
 }

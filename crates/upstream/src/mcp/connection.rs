@@ -1,6 +1,7 @@
 //! A conversation with one server, and what was agreed at its beginning.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use serde::Deserialize;
@@ -8,12 +9,13 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 use tokio_util::task::TaskTracker;
-use toolcrib_core::limits::ROUNDS_MAX;
+use toolcrib_core::limits::{ROUNDS_MAX, SSE_FALLBACK_MS};
 use toolcrib_core::rpc::{Fault, MISSING_CAPABILITY};
 
 use super::dialer::Dialer;
 use super::endpoint::{Endpoint, Way};
 use super::era::{Era, EraMemory, Negotiated};
+use super::failure::said;
 use super::handshake::{self, Before};
 use super::object::{Fields, raw};
 use super::peer::Listener;
@@ -47,12 +49,39 @@ impl Connection {
     pub async fn open(opening: &Opening<'_>) -> Result<Self, Failure> {
         let endpoint = opening.endpoint;
         let deadline = Instant::now() + endpoint.start_timeout;
+        let reached = Self::reach(opening, endpoint, deadline).await;
+        // A server of the older transport refuses what the newer one begins with.
+        let (Err(Failure::Status { status, .. }), Way::Http(address)) = (&reached, &endpoint.way)
+        else {
+            return reached;
+        };
+        if !matches!(status, 400 | 404 | 405) {
+            return reached;
+        }
+        let older = Endpoint {
+            way: Way::Sse(address.clone()),
+            ..endpoint.clone()
+        };
+        let patience = Instant::now() + Duration::from_millis(SSE_FALLBACK_MS);
+        let older = Self::reach(opening, &older, deadline.min(patience)).await;
+        older.or(reached)
+    }
+
+    async fn reach(
+        opening: &Opening<'_>,
+        endpoint: &Endpoint,
+        deadline: Instant,
+    ) -> Result<Self, Failure> {
         let mut legacy_only = matches!(endpoint.way, Way::Sse(_));
         let capabilities = capabilities(opening.owner.as_ref());
         loop {
             let link = opening.dialer.open(endpoint, opening.tasks);
             let link = tokio::time::timeout_at(deadline, link).await;
-            let link = link.map_err(|_| Failure::TimedOut(endpoint.start_timeout))??;
+            let late = |stderr| Failure::NotReady {
+                after: endpoint.start_timeout,
+                stderr,
+            };
+            let link = link.map_err(|_| late(String::new()))??;
             let peer = Peer::new(link, (opening.listener)());
             peer.set_owner(opening.owner.clone());
             let before = Before {
@@ -75,8 +104,10 @@ impl Connection {
                     legacy_only = true;
                 }
                 // What was left of the time when the last question was asked tells nobody anything.
-                Err(Failure::TimedOut(_)) => {
-                    return Err(Failure::TimedOut(endpoint.start_timeout));
+                Err(Failure::TimedOut(_)) => return Err(late(peer.stderr())),
+                Err(Failure::NotMcp(why)) => {
+                    let why = format!("{why}{}", said(&peer.stderr()));
+                    return Err(Failure::NotMcp(why));
                 }
                 Err(failure) => {
                     let why = peer.closed();

@@ -36,6 +36,14 @@ pub enum Failure {
     /// It did not answer in time.
     #[error("it did not answer within {} ms", .0.as_millis())]
     TimedOut(Duration),
+    /// It was started or reached and did not come to terms with us in time.
+    #[error("it did not answer within {} ms{}", after.as_millis(), said(stderr))]
+    NotReady {
+        /// How long it had.
+        after: Duration,
+        /// The last lines that it wrote to standard error.
+        stderr: String,
+    },
     /// It answered with an HTTP status that is no answer.
     #[error("it answered HTTP {status}{}", said(excerpt))]
     Status {
@@ -55,6 +63,9 @@ pub enum Failure {
     /// It sent what is no MCP.
     #[error("it does not speak MCP: {0}")]
     NotMcp(String),
+    /// Its answer came and cannot be read.
+    #[error("its answer is {0}; tell whoever maintains it")]
+    Garbled(&'static str),
     /// What it sent is larger than what is read.
     #[error("it sent more than {0} bytes in one message")]
     TooLarge(usize),
@@ -79,7 +90,7 @@ pub enum Failure {
     Closed,
 }
 
-fn said(excerpt: &str) -> String {
+pub(super) fn said(excerpt: &str) -> String {
     let excerpt = excerpt.trim();
     if excerpt.is_empty() {
         String::new()
@@ -97,6 +108,7 @@ impl Failure {
         matches!(
             self,
             Failure::NotStarted(_)
+                | Failure::NotReady { .. }
                 | Failure::Unreachable(_)
                 | Failure::Arguments(_)
                 | Failure::Configuration(_)

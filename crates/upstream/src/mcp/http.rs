@@ -23,6 +23,7 @@ use toolcrib_core::rpc::Id;
 use url::Url;
 
 use super::authorisation::Authorisation;
+use super::lines::Tail;
 use super::link::{Incoming, Kind, Link, Outgoing};
 use super::{Failure, lock};
 
@@ -101,6 +102,7 @@ pub fn open(client: &Client, remote: Remote, tasks: &TaskTracker) -> Link {
         outgoing,
         incoming,
         close,
+        stderr: Tail::default(),
     }
 }
 

@@ -3,12 +3,13 @@
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 
+use serde::de::IgnoredAny as Any;
 use tokio::io::{AsyncBufReadExt, AsyncRead, BufReader};
 use tokio::sync::mpsc;
 use toolcrib_core::limits::{
     EXCERPT_CHARS_MAX, MESSAGE_BYTES_MAX, STDERR_LINE_BYTES_MAX, STDERR_LINES_MAX,
 };
-use toolcrib_core::rpc::{self, Id};
+use toolcrib_core::rpc::{self, Id, Message};
 use toolcrib_core::secret::mask;
 
 use super::{Failure, Incoming, lock};
@@ -19,6 +20,8 @@ const BUFFER_BYTES: usize = 64 * 1024;
 /// One line, as far as it was kept.
 enum Line {
     Whole(Vec<u8>),
+    /// What came before the end without a line break: perhaps the half of a line.
+    Last(Vec<u8>),
     /// It was longer than what is kept: how it began and how it ended.
     Cut {
         head: Vec<u8>,
@@ -42,7 +45,7 @@ async fn next_line<R: AsyncRead + Unpin>(
         if available.is_empty() {
             return Ok(match cut {
                 Some(end) => Some(Line::Cut { head: line, end }),
-                None => (!line.is_empty()).then_some(Line::Whole(line)),
+                None => (!line.is_empty()).then_some(Line::Last(line)),
             });
         }
         let (part, used, ended) = match available.iter().position(|byte| *byte == b'\n') {
@@ -78,8 +81,12 @@ pub(super) async fn read(stdout: impl AsyncRead + Unpin, sender: mpsc::Sender<In
     let mut reader = BufReader::with_capacity(BUFFER_BYTES, stdout);
     while let Ok(Some(line)) = next_line(&mut reader, MESSAGE_BYTES_MAX).await {
         let incoming = match line {
-            Line::Whole(text) if text.trim_ascii().is_empty() => continue,
+            Line::Whole(text) | Line::Last(text) if text.trim_ascii().is_empty() => continue,
             Line::Whole(text) => match rpc::parse(&text) {
+                Ok(message) => Incoming::Message(message),
+                Err(_) => garbled(&text).unwrap_or_else(|| Incoming::Junk(excerpt(&text))),
+            },
+            Line::Last(text) => match rpc::parse(&text) {
                 Ok(message) => Incoming::Message(message),
                 Err(_) => Incoming::Junk(excerpt(&text)),
             },
@@ -97,7 +104,28 @@ pub(super) async fn read(stdout: impl AsyncRead + Unpin, sender: mpsc::Sender<In
     }
 }
 
-/// The id of an answer that is too large to be read, where it stands at one of its ends for certain.
+/// What a line means for a request that it answers, though it cannot be read.
+fn garbled(text: &[u8]) -> Option<Incoming> {
+    let readable = String::from_utf8_lossy(text);
+    if let Ok(Message::Answer { id, .. }) = rpc::parse(readable.as_bytes()) {
+        let failure = Failure::Garbled("not valid UTF-8");
+        return id.map(|id| Incoming::Failed { id, failure });
+    }
+    // The server's own requests have ids as well, which are not ours.
+    let is_answer = ["\"result\"", "\"error\""]
+        .iter()
+        .any(|field| readable.contains(field));
+    if !is_answer || readable.contains("\"method\"") || serde_json::from_slice::<Any>(text).is_ok()
+    {
+        return None;
+    }
+    let end = &text[text.len().saturating_sub(END_BYTES)..];
+    let id = id_of(&text[..text.len().min(HEAD_BYTES)], end)?;
+    let failure = Failure::Garbled("not valid JSON");
+    Some(Incoming::Failed { id, failure })
+}
+
+/// The id of an answer that cannot be read as a whole, where it stands at one of its ends for certain.
 fn id_of(head: &[u8], end: &[u8]) -> Option<Id> {
     let head = std::str::from_utf8(head).unwrap_or_else(|error| {
         std::str::from_utf8(&head[..error.valid_up_to()]).unwrap_or_default()
@@ -154,7 +182,7 @@ fn clean(text: &str) -> String {
 
 /// The last lines that a child wrote to its standard error.
 #[derive(Clone, Debug, Default)]
-pub(super) struct Tail(Arc<Mutex<VecDeque<String>>>);
+pub struct Tail(Arc<Mutex<VecDeque<String>>>);
 
 impl Tail {
     fn push(&self, line: String) {
@@ -166,7 +194,7 @@ impl Tail {
     }
 
     /// All of it, on one line.
-    pub(super) fn text(&self) -> String {
+    pub fn text(&self) -> String {
         let lines = lock(&self.0);
         let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
         lines.join(" | ")
@@ -177,7 +205,7 @@ impl Tail {
 pub(super) async fn listen(stderr: impl AsyncRead + Unpin, tail: Tail, server: String) {
     let mut reader = BufReader::new(stderr);
     while let Ok(Some(line)) = next_line(&mut reader, STDERR_LINE_BYTES_MAX).await {
-        let (Line::Whole(text) | Line::Cut { head: text, .. }) = line;
+        let (Line::Whole(text) | Line::Last(text) | Line::Cut { head: text, .. }) = line;
         let text = mask(&clean(&String::from_utf8_lossy(&text)));
         if text.trim().is_empty() {
             continue;
@@ -221,6 +249,44 @@ mod tests {
                 r#"junk {"jsonrpc":"2.0","meth"#,
             ]
         );
+    }
+
+    #[tokio::test]
+    async fn an_answer_that_cannot_be_read_fails_its_request() {
+        let check = async |text: &[u8], expected: &str| {
+            let seen = read_all([text, b"\n"].concat()).await;
+            assert!(seen[0].starts_with(expected), "{}", seen[0]);
+        };
+        check(
+            b"{\"result\":{\"x\":\"caf\xe9\"},\"jsonrpc\":\"2.0\",\"id\":7}",
+            "7: its answer is not valid UTF-8",
+        )
+        .await;
+        check(
+            b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"x\":NaN}}",
+            "7: its answer is not valid JSON",
+        )
+        .await;
+        check(
+            b"{\"jsonrpc\":\"2.0\",\"id\":7,\"error\":{\"x\":\"caf\xe9\",}}",
+            "7: its answer is not valid JSON",
+        )
+        .await;
+        // What is no answer fails nothing: the ids of a server's own requests are not ours.
+        check(
+            b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"caf\xe9\"}",
+            "junk {",
+        )
+        .await;
+        check(
+            b"{\"jsonrpc\":\"2.0\",\"id\":7,\"method\":\"x\",\"params\":{\"result\":NaN}}",
+            "junk {",
+        )
+        .await;
+        check(b"{\"id\":7,\"x\":NaN}", "junk {").await;
+        // A line that breaks off at the end says that the process ended, not what it meant to say.
+        let seen = read_all(b"{\"jsonrpc\":\"2.0\",\"id\":7,\"result\":{\"x".to_vec()).await;
+        assert!(seen[0].starts_with("junk {"), "{}", seen[0]);
     }
 
     #[tokio::test]

@@ -9,6 +9,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::rpc::{Id, Message};
 
 use super::Failure;
+use super::lines::Tail;
 
 /// One open way to a server. Dropping it closes the way.
 #[derive(Debug)]
@@ -19,6 +20,8 @@ pub struct Link {
     pub incoming: mpsc::Receiver<Incoming>,
     /// Closes the way in good order when cancelled: a session is ended, a process asked to go.
     pub close: CancellationToken,
+    /// What the server says to people meanwhile, where it is a child process.
+    pub stderr: Tail,
 }
 
 /// A message on its way to the server.

@@ -19,6 +19,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::limits::PEER_REQUESTS_MAX;
 use toolcrib_core::rpc::{self, Id};
 
+use super::lines::Tail;
 use super::object::{Fields, raw};
 use super::{CallError, Client, Failure, Kind, Link, Outgoing, lock};
 
@@ -95,6 +96,7 @@ pub(super) struct Shared {
     unasked: AtomicU64,
     junk: AtomicU64,
     first_junk: Mutex<Option<String>>,
+    stderr: Tail,
     listener: Listener,
 }
 
@@ -125,6 +127,7 @@ impl Peer {
             unasked: AtomicU64::new(0),
             junk: AtomicU64::new(0),
             first_junk: Mutex::default(),
+            stderr: link.stderr,
             listener,
         });
         tokio::spawn(reader::run(Arc::clone(&shared), link.incoming));
@@ -271,6 +274,11 @@ impl Peer {
     /// The first thing that came and was no message.
     pub fn first_junk(&self) -> Option<String> {
         lock(&self.shared.first_junk).clone()
+    }
+
+    /// The last that the server said to people, on one line.
+    pub fn stderr(&self) -> String {
+        self.shared.stderr.text()
     }
 }
 

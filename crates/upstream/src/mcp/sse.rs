@@ -25,6 +25,7 @@ use super::http::{
     send,
 };
 use super::link::{Incoming, Kind, Link, Outgoing};
+use crate::mcp::Tail;
 
 /// Opens a way to a server over HTTP with a stream of events. It connects at once; messages wait until
 /// the server has said where they go.
@@ -42,6 +43,7 @@ pub fn open(client: &Client, remote: Remote, tasks: &TaskTracker) -> Link {
         outgoing,
         incoming: receiver,
         close,
+        stderr: Tail::default(),
     }
 }
 

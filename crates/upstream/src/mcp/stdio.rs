@@ -37,7 +37,7 @@ pub fn open(
         listener: tokio::spawn(lines::listen(stderr, tail.clone(), server.to_owned())),
         program: command.program.clone(),
         launched: spawner.launcher.is_some(),
-        tail,
+        tail: tail.clone(),
         life,
     };
     tasks.spawn(work.attend(sender, close.clone()));
@@ -45,6 +45,7 @@ pub fn open(
         outgoing,
         incoming,
         close,
+        stderr: tail,
     })
 }
 

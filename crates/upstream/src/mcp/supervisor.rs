@@ -223,8 +223,7 @@ impl Supervisor {
             };
             // A program that is not there or does not get ready, or credentials that are refused twice,
             // stay so.
-            let is_lasting = matches!(failure, Failure::NotStarted(_))
-                || matches!(error, CallError::Unsent(Failure::TimedOut(_)))
+            let is_lasting = matches!(failure, Failure::NotStarted(_) | Failure::NotReady { .. })
                 || matches!(failure, Failure::Unauthorised(_)) && (repeats > 0 || !reused);
             repeats += 1;
             if !may_repeat || is_lasting || repeats > retries.max(u32::from(heals)) {

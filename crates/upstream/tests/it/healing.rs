@@ -8,7 +8,8 @@ use serde_json::json;
 use tokio::time::Instant;
 use toolcrib_core::rpc;
 use toolcrib_upstream::mcp::breaker::State;
-use toolcrib_upstream::mcp::{Failure, Health, Key, What};
+use toolcrib_upstream::mcp::credential::Credentials;
+use toolcrib_upstream::mcp::{Address, Endpoint, Failure, Health, Key, Way, What};
 
 use crate::fixture::{call, call_with, patient};
 use crate::scripted::{Act, Scripted, fine, pool};
@@ -425,4 +426,91 @@ async fn what_an_attempt_may_have_brought_about_is_not_denied_by_the_next() {
     assert!(dialer.opened() > 1, "it was tried again");
     assert_eq!(dialer.asked("tools/call"), 1);
     assert!(!error.was_not_delivered(), "{error}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn an_odd_field_of_a_page_costs_that_field_and_not_the_list() {
+    let check = async |page: serde_json::Value, ttl_ms: Option<u64>, warnings: &[&str]| {
+        let answer = page.clone();
+        let dialer = Scripted::new(move |_, message| {
+            if message["method"] != "tools/list" {
+                return fine(message);
+            }
+            let mut answer = answer.clone();
+            answer["tools"] = json!([{"name": "t", "inputSchema": {}}]);
+            Act::Answer(answer)
+        });
+        let pool = pool(&dialer, |_| {});
+        let listing = pool.list("s", &Key::Shared, What::Tools, patient()).await;
+        let listing = listing.unwrap();
+        assert_eq!(listing.items.len(), 1, "{page}");
+        assert_eq!(listing.ttl_ms, ttl_ms, "{page}");
+        assert_eq!(
+            listing.warnings.len(),
+            warnings.len(),
+            "{:?}",
+            listing.warnings
+        );
+        for (said, expected) in listing.warnings.iter().zip(warnings) {
+            assert!(said.contains(expected), "{said}");
+        }
+        assert_eq!(dialer.asked("tools/list"), 1);
+    };
+    check(json!({"ttlMs": 3_600_000.0}), Some(3_600_000), &[]).await;
+    check(
+        json!({"ttlMs": null, "nextCursor": null, "cacheScope": null}),
+        None,
+        &[],
+    )
+    .await;
+    check(json!({"nextCursor": 2}), None, &["`nextCursor`"]).await;
+    check(
+        json!({"ttlMs": "soon", "cacheScope": 1}),
+        None,
+        &["`ttlMs`", "`cacheScope`"],
+    )
+    .await;
+}
+
+fn status(status: u16) -> Failure {
+    Failure::Status {
+        status,
+        excerpt: String::new(),
+        retry_after: None,
+    }
+}
+
+fn over_http(endpoint: &mut Endpoint) {
+    endpoint.way = Way::Http(Address {
+        url: "https://example.com/sse".parse().unwrap(),
+        authorisation: Arc::new(Credentials::none("s")),
+    });
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_only_has_the_older_transport_is_reached_over_it() {
+    let check = async |refusal: u16, ways: &[&str]| {
+        let dialer = Scripted::new(move |connection, message| match connection {
+            1 => Act::Fail(status(refusal)),
+            _ => fine(message),
+        });
+        let pool = pool(&dialer, over_http);
+        let outcome = call(&pool, "t", "{}").await;
+        assert_eq!(outcome.is_ok(), ways.len() > 1, "{refusal}: {outcome:?}");
+        assert_eq!(*dialer.ways.lock().unwrap(), ways, "{refusal}");
+    };
+    for refusal in [400, 404, 405] {
+        check(refusal, &["http", "sse"]).await;
+    }
+    check(500, &["http"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_server_that_has_neither_transport_is_told_by_its_first_refusal() {
+    let dialer =
+        Scripted::new(|connection, _| Act::Fail(status(403 + u16::try_from(connection).unwrap())));
+    let pool = pool(&dialer, over_http);
+    let error = call(&pool, "t", "{}").await.unwrap_err();
+    assert!(error.to_string().contains("HTTP 404"), "{error}");
+    assert_eq!(*dialer.ways.lock().unwrap(), ["http", "sse"]);
 }

@@ -3,7 +3,8 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use toolcrib_upstream::mcp::{Endpoint, Happening, Health, Key, Options, Pool, What};
+use toolcrib_core::secret::Secret;
+use toolcrib_upstream::mcp::{Endpoint, Happening, Health, Key, Options, Pool, Way, What};
 
 use crate::fixture::{
     PATIENCE, arrived, call, call_with, endpoint, eventually, kill, lives, numbers, patient,
@@ -260,4 +261,68 @@ async fn a_server_keeps_its_connection_when_only_its_treatment_changes() {
     let error = call(&pool, "echo", "{}").await.unwrap_err();
     assert!(error.to_string().contains("no server `s`"), "{error}");
     let _ = server("");
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn an_answer_that_is_not_valid_utf_8_or_json_fails_its_call_at_once() {
+    let pool = pool(endpoint(""));
+    for (tool, said) in [("latin1", "not valid UTF-8"), ("nan", "not valid JSON")] {
+        let error = call(&pool, tool, "{}").await.unwrap_err();
+        assert!(error.to_string().contains(said), "{error}");
+        assert!(!error.was_not_delivered());
+        call(&pool, "echo", "{}")
+            .await
+            .expect("the connection stays");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_changed_environment_means_a_new_process_and_the_same_one_does_not() {
+    let (_directory, pids, endpoint) = counted("");
+    let with = |value: &str| {
+        let mut endpoint = endpoint.clone();
+        if let Way::Stdio(command) = &mut endpoint.way {
+            command.env = vec![("TOKEN".to_owned(), Secret::new(value))];
+        }
+        endpoint
+    };
+    let pool = pool(with("old"));
+    let told = async || call(&pool, "tell", r#"{"name":"TOKEN"}"#).await.unwrap();
+    assert!(told().await.contains("old"));
+    pool.configure(vec![with("old")]);
+    assert!(told().await.contains("old"));
+    assert_eq!(numbers(&pids).len(), 1);
+    pool.configure(vec![with("new")]);
+    assert!(told().await.contains("new"));
+    assert_eq!(numbers(&pids).len(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_server_that_never_gets_ready_is_told_with_what_it_said_to_people() {
+    for (flags, said) in [
+        (
+            "--deaf --stderr waiting-for-a-database",
+            "within 500 ms; it said: waiting",
+        ),
+        (
+            "--version 1999-01-01 --stderr old-server",
+            "it said: old-server",
+        ),
+    ] {
+        let mut endpoint = endpoint(flags);
+        if flags.starts_with("--deaf") {
+            endpoint.start_timeout = Duration::from_millis(500);
+        }
+        let pool = pool(endpoint);
+        // A machine that is busy may need more time to start a process than it has here.
+        let mut error = String::new();
+        for _ in 0..5 {
+            error = call(&pool, "echo", "{}").await.unwrap_err().to_string();
+            if error.contains(said) {
+                break;
+            }
+        }
+        assert!(error.contains(said), "{error}");
+        assert!(pool.status("s").unwrap().reason.unwrap().contains(said));
+    }
 }

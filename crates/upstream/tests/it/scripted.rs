@@ -12,7 +12,7 @@ use tokio_util::task::TaskTracker;
 use toolcrib_core::rpc;
 use toolcrib_upstream::mcp::{
     Command, Dialer, Endpoint, EraMemory, Failure, Incoming, Link, Outgoing, Pool, Surroundings,
-    Way,
+    Tail, Way,
 };
 
 use crate::fixture::now_ms;
@@ -37,6 +37,8 @@ pub(crate) struct Scripted {
     pub(crate) opened: AtomicUsize,
     pub(crate) closed: Arc<AtomicUsize>,
     pub(crate) sent: Arc<Mutex<Vec<Value>>>,
+    /// How it was reached, in order.
+    pub(crate) ways: Mutex<Vec<&'static str>>,
 }
 
 impl Scripted {
@@ -47,6 +49,7 @@ impl Scripted {
             opened: AtomicUsize::new(0),
             closed: Arc::default(),
             sent: Arc::default(),
+            ways: Mutex::default(),
         })
     }
 
@@ -77,9 +80,14 @@ impl Scripted {
 impl Dialer for Scripted {
     fn open<'a>(
         &'a self,
-        _endpoint: &'a Endpoint,
+        endpoint: &'a Endpoint,
         tasks: &'a TaskTracker,
     ) -> BoxFuture<'a, Result<Link, Failure>> {
+        self.ways.lock().unwrap().push(match endpoint.way {
+            Way::Stdio(_) => "stdio",
+            Way::Http(_) => "http",
+            Way::Sse(_) => "sse",
+        });
         let number = self.opened.fetch_add(1, Ordering::SeqCst) + 1;
         let (outgoing, mut asked) = mpsc::channel::<Outgoing>(16);
         let (answers, incoming) = mpsc::channel(16);
@@ -128,6 +136,7 @@ impl Dialer for Scripted {
                 outgoing,
                 incoming,
                 close,
+                stderr: Tail::default(),
             })
         })
     }

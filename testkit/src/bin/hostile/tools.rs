@@ -98,8 +98,18 @@ pub(crate) fn call(flags: &Flags, wire: &Wire, id: &Value, params: &Value) {
         }
         "huge" => {
             let text = "x".repeat(17 * 1024 * 1024);
-            return wire.write(&format!(
+            return wire.write(format!(
                 "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[{{\"type\":\"text\",\"text\":\"{text}\"}}]}}}}"
+            ));
+        }
+        "latin1" => {
+            let begin = format!("{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[");
+            let content = b"{\"type\":\"text\",\"text\":\"caf\xe9\"}]}}";
+            return wire.write([begin.as_bytes(), content].concat());
+        }
+        "nan" => {
+            return wire.write(format!(
+                "{{\"jsonrpc\":\"2.0\",\"id\":{id},\"result\":{{\"content\":[NaN]}}}}"
             ));
         }
         "effect" => {

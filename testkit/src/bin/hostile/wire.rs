@@ -110,11 +110,12 @@ impl Wire {
     }
 
     fn send(&self, message: &Value) {
-        self.write(&message.to_string());
+        self.write(message.to_string());
     }
 
     /// Writes one frame, or fails at it.
-    pub(crate) fn write(&self, text: &str) {
+    pub(crate) fn write(&self, text: impl AsRef<[u8]>) {
+        let text = text.as_ref();
         let mut frames = self.frames.lock().expect("a lock");
         *frames += 1;
         let mut out = std::io::stdout().lock();
@@ -132,7 +133,7 @@ impl Wire {
             match self.flags.fault {
                 Fault::Exit => exit(9),
                 Fault::Half => {
-                    let _ = out.write_all(&text.as_bytes()[..text.len() / 2]);
+                    let _ = out.write_all(&text[..text.len() / 2]);
                     let _ = out.flush();
                     exit(9);
                 }
@@ -146,7 +147,7 @@ impl Wire {
             }
         }
         for _ in 0..times {
-            let _ = out.write_all(text.as_bytes());
+            let _ = out.write_all(text);
             let _ = out.write_all(b"\n");
         }
         let _ = out.flush();

@@ -225,7 +225,7 @@ fn advice(error: &DiscoveryError, server: &Named) -> String {
         DiscoveryError::AuthenticationFailed(_) => {
             "set the token that it needs in its `env`".to_owned()
         }
-        DiscoveryError::Timeout(_) => {
+        DiscoveryError::Timeout(..) => {
             "start it by hand to see what it waits for; raise `startTimeoutMs` if it is just slow".to_owned()
         }
         DiscoveryError::RateLimited(_) => "try again later".to_owned(),
@@ -276,7 +276,11 @@ mod tests {
             "toolcrib login x",
         );
         check(E::AuthenticationFailed(String::new()), process, "`env`");
-        check(E::Timeout(Duration::ZERO), remote, "startTimeoutMs");
+        check(
+            E::Timeout(Duration::ZERO, String::new()),
+            remote,
+            "startTimeoutMs",
+        );
         check(E::RateLimited(Duration::ZERO), remote, "later");
         check(E::SessionInitFailed(String::new()), remote, "no MCP server");
         check(E::ConnectionFailed(String::new()), remote, "network");

@@ -31,9 +31,13 @@ pub enum DiscoveryError {
     /// It wants credentials, or refuses the ones it got.
     #[error("it refuses the credentials; {0}")]
     AuthenticationFailed(String),
-    /// It did not answer in time.
-    #[error("it did not answer within {} ms; raise startTimeoutMs or timeoutMs if it is just slow", .0.as_millis())]
-    Timeout(Duration),
+    /// It did not answer in time; what it said to people meanwhile.
+    #[error(
+        "it did not answer within {} ms{}; raise startTimeoutMs or timeoutMs if it is just slow",
+        .0.as_millis(),
+        said(.1)
+    )]
+    Timeout(Duration, String),
     /// The registry gave nothing.
     #[error(transparent)]
     Registry(#[from] RegistryError),
@@ -46,6 +50,13 @@ impl DiscoveryError {
             Self::RateLimited(_) => Code::RateLimited,
             _ => Code::ServerConnectionError,
         }
+    }
+}
+
+fn said(stderr: &str) -> String {
+    match stderr.trim() {
+        "" => String::new(),
+        stderr => format!("; it said: {stderr}"),
     }
 }
 
@@ -73,7 +84,8 @@ impl From<Failure> for DiscoveryError {
                 Self::AuthenticationFailed("check its headers, or run `toolcrib login`".to_owned())
             }
             Failure::Unauthorised(hint) => Self::AuthenticationFailed(cover(&hint)),
-            Failure::TimedOut(after) => Self::Timeout(after),
+            Failure::TimedOut(after) => Self::Timeout(after, String::new()),
+            Failure::NotReady { after, stderr } => Self::Timeout(after, cover(&stderr)),
             Failure::NotMcp(_) | Failure::SessionLost => Self::SessionInitFailed(said),
             Failure::NotStarted(_)
             | Failure::Exited { .. }
@@ -103,8 +115,6 @@ pub(super) fn trouble(error: &CallError) -> (Trouble, Option<Duration>) {
         return (Trouble::Lasting, None);
     };
     match failure {
-        // A server that does not get ready in all the time it has will not the next time either.
-        Failure::TimedOut(_) if matches!(error, CallError::Unsent(_)) => (Trouble::Lasting, None),
         Failure::Status {
             status,
             retry_after,
@@ -128,6 +138,13 @@ mod tests {
             status,
             excerpt: String::new(),
             retry_after: seconds.map(Duration::from_secs),
+        }
+    }
+
+    fn not_ready() -> Failure {
+        Failure::NotReady {
+            after: Duration::from_secs(1),
+            stderr: "no database | giving up".into(),
         }
     }
 
@@ -177,8 +194,13 @@ mod tests {
             });
         }
         check(Failure::TimedOut(Duration::from_secs(1)), |e| {
-            matches!(e, E::Timeout(_))
+            matches!(e, E::Timeout(..))
         });
+        let error = E::from(not_ready()).to_string();
+        assert!(
+            error.contains("1000 ms; it said: no database | giving up;"),
+            "{error}"
+        );
     }
 
     #[test]
@@ -193,8 +215,8 @@ mod tests {
             &Failure::TimedOut(Duration::from_secs(1)),
             (Trouble::TimedOut, None),
         );
-        let never_ready = CallError::Unsent(Failure::TimedOut(Duration::from_secs(1)));
-        assert_eq!(trouble(&never_ready), (Trouble::Lasting, None));
+        // A server that does not get ready in all the time it has will not the next time either.
+        check(&not_ready(), (Trouble::Lasting, None));
         check(&Failure::Broken("reset".into()), (Trouble::Reset, None));
         check(&Failure::SessionLost, (Trouble::Reset, None));
         check(

@@ -74,7 +74,7 @@ impl End {
     pub(super) fn outcome(&self) -> Outcome {
         match self {
             Self::Said(Said::Result(result)) if !says_error(result) => Outcome::Ok,
-            Self::TimedOut | Self::Unsent(Failure::TimedOut(_)) => Outcome::Timeout,
+            Self::TimedOut | Self::Unsent(Failure::NotReady { .. }) => Outcome::Timeout,
             Self::Said(_) | Self::Failed(_) | Self::Unsent(_) => Outcome::Error,
             Self::Cancelled | Self::Withdrawn => Outcome::Cancelled,
             Self::RateLimited(_) | Self::Unconfirmed | Self::Unrecorded(_) => Outcome::Refused,
@@ -111,7 +111,9 @@ impl End {
                 says_error(result).then_some(Code::ToolExecutionError)
             }
             Self::Failed(failure) => Some(code_of(failure)),
-            Self::Unsent(Failure::TimedOut(_)) | Self::TimedOut => Some(Code::ToolExecutionTimeout),
+            Self::Unsent(Failure::NotReady { .. }) | Self::TimedOut => {
+                Some(Code::ToolExecutionTimeout)
+            }
             Self::Unsent(failure) => Some(code_of(failure)),
             Self::Said(Said::Fault(_)) => Some(Code::ToolExecutionError),
             Self::Cancelled | Self::Withdrawn => Some(Code::Cancelled),
@@ -129,7 +131,7 @@ impl End {
             Self::Said(Said::Result(result)) => return Ok(result),
             Self::Said(Said::Fault(fault)) => refused(&fault),
             Self::Failed(failure) => failed(&failure, failure.was_not_delivered()),
-            Self::Unsent(Failure::TimedOut(_)) => Error::new(
+            Self::Unsent(Failure::NotReady { .. }) => Error::new(
                 Code::ToolExecutionTimeout,
                 "The call was not made: its server did not get ready in time.",
             )
@@ -232,6 +234,7 @@ fn failed(failure: &Failure, had_no_effect: bool) -> Box<Error> {
         Failure::Unauthorised(_) => "its server refuses the credentials",
         Failure::SessionLost => "its server has forgotten the session",
         Failure::NotMcp(_) => "its server does not speak MCP",
+        Failure::Garbled(_) => "its answer is not valid JSON in UTF-8",
         Failure::TooLarge(_) => "its answer is larger than what is read",
         Failure::Overloaded => {
             return Error::new(
@@ -304,7 +307,10 @@ mod tests {
                 Some(Code::ToolExecutionError),
             ),
             (
-                End::Unsent(Failure::TimedOut(Duration::from_secs(60))),
+                End::Unsent(Failure::NotReady {
+                    after: Duration::from_secs(60),
+                    stderr: String::new(),
+                }),
                 Some(KeyFate::Forget),
                 Some(Code::ToolExecutionTimeout),
             ),

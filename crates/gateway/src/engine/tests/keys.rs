@@ -159,7 +159,11 @@ async fn a_server_that_could_not_be_reached_does_not_use_up_the_key() {
         reason: "it ended".into(),
         seconds: 9,
     };
-    for failure in [exited, resting, Failure::TimedOut(Duration::from_secs(60))] {
+    let late = Failure::NotReady {
+        after: Duration::from_secs(60),
+        stderr: String::new(),
+    };
+    for failure in [exited, resting, late] {
         let shop = Workshop::open(SERVERS).await;
         let away = Answers::Away(failure.clone());
         shop.puppets.answer("github:send_mail", away);

@@ -38,6 +38,7 @@ fn pair() -> (Peer, Far, Arc<Mutex<Vec<String>>>) {
         outgoing,
         incoming,
         close: CancellationToken::new(),
+        stderr: crate::mcp::Tail::default(),
     };
     let listener: Listener = Box::new(move |method, _| ear.lock().unwrap().push(method.to_owned()));
     (Peer::new(link, listener), Far { asked, says }, heard)

@@ -65,7 +65,10 @@ async fn a_server_that_hangs_times_out() {
     };
     let start = Instant::now();
     let found = scene.service.discover_tools(&server, &options).await;
-    assert_eq!(found.unwrap_err(), DiscoveryError::Timeout(3 * SECOND));
+    assert_eq!(
+        found.unwrap_err(),
+        DiscoveryError::Timeout(3 * SECOND, String::new())
+    );
     assert_eq!(start.elapsed(), 3 * SECOND);
 }
 
