@@ -89,6 +89,8 @@ impl Catalog {
             tool_count: server.tools.len(),
             enabled_count: server.tools.len(),
             status: "connected".to_owned(),
+            reason: None,
+            since: None,
         };
         self.servers.iter().map(row).collect()
     }

@@ -24,6 +24,12 @@ pub struct ServerRow {
     pub enabled_count: usize,
     /// How things stand with it, in one word.
     pub status: String,
+    /// Why it cannot be used, where it cannot and the caller may know.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Since when that is so.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<String>,
 }
 
 #[derive(Serialize)]
@@ -92,6 +98,8 @@ pub fn servers(
     for row in &mut rows {
         let (short, _) = prose::shorten(&row.description, 100);
         row.description = short.into_owned();
+        let reason = row.reason.as_deref();
+        row.reason = reason.map(|reason| prose::shorten(reason, 100).0.into_owned());
     }
     Ok(page(rows.len(), from, |range, end| {
         let answer = ServerPage {
@@ -162,6 +170,8 @@ mod tests {
             tool_count: 15,
             enabled_count: 12,
             status: "connected".into(),
+            reason: None,
+            since: None,
         }
     }
 
@@ -195,6 +205,17 @@ mod tests {
         assert_eq!(
             servers(vec![one], 0, None).unwrap(),
             r#"{"servers":[{"name":"server-1","description":"GitHub API","toolCount":15,"enabledCount":12,"status":"connected"}],"total":1,"returned":1}"#
+        );
+        let away = ServerRow {
+            description: String::new(),
+            status: "error".into(),
+            reason: Some("its process ended".into()),
+            since: Some("2026-01-02T03:04:05Z".into()),
+            ..row(2)
+        };
+        assert_eq!(
+            servers(vec![away], 0, None).unwrap(),
+            r#"{"servers":[{"name":"server-2","toolCount":15,"enabledCount":12,"status":"error","reason":"its process ended","since":"2026-01-02T03:04:05Z"}],"total":1,"returned":1}"#
         );
         let mut tool = Tool::new(
             ToolId::new("github", "create_issue"),
@@ -231,6 +252,8 @@ mod tests {
             tool_count,
             enabled_count: tool_count,
             status: status.into(),
+            reason: None,
+            since: None,
         });
         let text = servers(rows.into(), 0, None).unwrap();
         assert!(real(&text) <= 200, "{}: {text}", real(&text));

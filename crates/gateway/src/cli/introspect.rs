@@ -78,7 +78,7 @@ impl Introspect {
             .map(|known| ToolId::new(known.server.as_str(), known.tool.as_str()))
             .collect();
         with_store_to_change(context, async |context, store| {
-            let connections = cache::connections(context.surroundings.clone());
+            let connections = cache::connections(context.surroundings.clone(), Some(store));
             connections.configure(&config);
             let desk = Desk::new(store.clone(), Clock::system(), Arc::clone(&config));
             let service = connections.discovery();

@@ -95,7 +95,8 @@ fn standing(server: &ServerRow) -> String {
         return "Disabled".to_owned();
     }
     match (server.standing.health, &server.standing.reason) {
-        (Health::Connected, _) => "Connected".to_owned(),
+        (Health::Connected, Some(reason)) => format!("Connected, with old tools: {reason}"),
+        (Health::Connected, None) => "Connected".to_owned(),
         (Health::Disconnected, _) => "Disconnected".to_owned(),
         (Health::Error, Some(reason)) => format!("Error: {reason}"),
         (Health::Error, None) => "Error".to_owned(),
@@ -114,5 +115,6 @@ fn row_json(server: &ServerRow) -> Value {
         "pendingCount": server.pending_count,
         "status": server.standing.health,
         "reason": server.standing.reason,
+        "since": server.standing.since(),
     })
 }

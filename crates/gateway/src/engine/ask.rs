@@ -120,6 +120,8 @@ pub struct CallOptions {
     pub dry_run: bool,
     /// How long the call may take.
     pub timeout_ms: Option<u64>,
+    /// How long the server may be silent: its progress starts this time anew, within that of the call.
+    pub idle_timeout_ms: Option<u64>,
     /// A jq filter over the result.
     pub select: Option<String>,
     /// Reads on in a result that was cut, instead of calling.

@@ -18,6 +18,7 @@ use serde_json::value::RawValue;
 use tokio::sync::broadcast::error::RecvError;
 use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
+use toolcrib_config::model::settings::Limits;
 use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::ToolId;
 use toolcrib_core::policy::Permit;
@@ -119,7 +120,7 @@ impl Connections {
         }));
         let resolver = Arc::new(Resolver::new(surroundings, tokens));
         let home = users.home();
-        let lister = PoolLister::new(&pool, &resolver, &home);
+        let lister = PoolLister::new(&pool, &resolver, &home, Limits::default());
         let nowhere = toolcrib_store::cache::CacheOptions {
             enabled: false,
             ..toolcrib_store::cache::CacheOptions::new("")
@@ -235,7 +236,12 @@ impl Upstream for Connections {
         let cache = Arc::new(known::kept_lists(config, self.resolver.surroundings()));
         self.eras.learn(eras::kept(&cache));
         self.eras_kept_in.store(Some(Arc::clone(&cache)));
-        let lister = PoolLister::new(&self.pool, &self.resolver, &self.home);
+        let lister = PoolLister::new(
+            &self.pool,
+            &self.resolver,
+            &self.home,
+            settings.limits.clone(),
+        );
         let (now, chance) = (self.clock.clone(), self.clock.clone());
         let parallel = usize::try_from(settings.limits.parallel_discoveries).unwrap_or(usize::MAX);
         let discovery = DiscoveryService::new(Arc::new(lister), cache)
@@ -301,7 +307,7 @@ impl Upstream for Connections {
                 schema: Some(&call.schema),
                 client: call.client,
                 cancel: call.cancel,
-                idle: None,
+                idle: call.idle,
                 round: call.round,
             };
             self.pool.call(permit, asked).await
@@ -427,5 +433,41 @@ mod tests {
             assert_eq!(current.discovery.places().free(), most);
             assert_eq!(current.options.max_parallel_discoveries, most);
         }
+    }
+
+    /// Knows how long a server may take to start, and starts none.
+    #[derive(Default)]
+    struct Watching(std::sync::Mutex<Vec<std::time::Duration>>);
+
+    impl mcp::Dialer for Watching {
+        fn open<'a>(
+            &'a self,
+            endpoint: &'a mcp::Endpoint,
+            _tasks: &'a tokio_util::task::TaskTracker,
+        ) -> BoxFuture<'a, Result<mcp::Link, mcp::Failure>> {
+            self.0.lock().unwrap().push(endpoint.start_timeout);
+            Box::pin(async { Err(mcp::Failure::NotStarted("never".into())) })
+        }
+    }
+
+    #[tokio::test]
+    async fn a_visit_for_one_list_has_the_times_of_the_configuration() {
+        let home = tempfile::tempdir().unwrap();
+        let here = Surroundings::new(Os::Linux, home.path(), home.path(), |_| None);
+        let path = home.path().join("toolcrib.yaml");
+        let yaml = "limits: {startTimeoutMs: 1234}\nservers: {a: {command: a}}\n";
+        std::fs::write(&path, yaml).unwrap();
+        let config = Loader::new(here.clone(), Some(path)).config().unwrap();
+        let dialer = Arc::new(Watching::default());
+        let way = Arc::clone(&dialer) as Arc<dyn mcp::Dialer>;
+        let connections = Connections::over(way, Users::One, here, None, Clock::system());
+        connections.configure(&Arc::new(config));
+        let service = connections.discovery();
+        let server = service.configured_servers()[0].clone();
+        let options = DiscoveryOptions::default();
+        let found = service.discover_tools(&server, &options).await;
+        assert!(found.is_err());
+        let times = dialer.0.lock().unwrap().clone();
+        assert_eq!(times, [std::time::Duration::from_millis(1_234)]);
     }
 }

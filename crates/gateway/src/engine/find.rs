@@ -259,6 +259,16 @@ impl Engine {
                 since_ms: Some(failed.at_ms),
                 ..standing
             },
+            // It is there and does not say its tools: without them nothing of it can be used.
+            Some(failed) if standing.health == Health::Connected => Standing {
+                health: match self.snapshot().own_rack(server) {
+                    Some(rack) if rack.is_known() => Health::Connected,
+                    _ => Health::Error,
+                },
+                reason: Some(failed.error.to_string()),
+                since_ms: Some(failed.at_ms),
+                ..standing
+            },
             _ => standing,
         }
     }

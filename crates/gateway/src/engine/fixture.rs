@@ -79,6 +79,8 @@ pub(super) struct Puppets {
     /// Which lists were wanted, in order.
     pub(super) wishes: Mutex<Vec<Wish>>,
     pub(super) owners: Mutex<Vec<super::upstream::Owner>>,
+    /// How long the servers of calls might be silent, in order.
+    pub(super) idles: Mutex<Vec<Option<std::time::Duration>>>,
     changes: Mutex<Option<futures::channel::mpsc::UnboundedSender<Change>>>,
 }
 
@@ -154,6 +156,7 @@ impl Upstream for Puppets {
         let seen = format!("call {tool} {}", call.arguments.get());
         self.seen.lock().unwrap().push(seen);
         self.owners.lock().unwrap().push(call.owner);
+        self.idles.lock().unwrap().push(call.idle);
         let plan = self.answers.lock().unwrap().get(&tool).cloned();
         Box::pin(async move {
             match plan {

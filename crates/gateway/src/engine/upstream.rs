@@ -3,6 +3,7 @@
 //! MCP servers and REST APIs are both reached through this; the engine does not tell them apart.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
@@ -148,6 +149,8 @@ pub struct Call {
     pub trace: Option<SpanContext>,
     /// What the caller brings where it answers a server's questions itself.
     pub round: Option<Round>,
+    /// How long the server may be silent, where the caller sets a time for that.
+    pub idle: Option<Duration>,
 }
 
 /// Whose connection a call uses: nobody else's calls go over it.
@@ -201,6 +204,15 @@ pub struct Standing {
     /// Since when, in milliseconds since the epoch.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub since_ms: Option<i64>,
+}
+
+impl Standing {
+    /// Since when there is a reason for how things stand, as people and programs read it.
+    pub fn since(&self) -> Option<String> {
+        let at_ms = self.since_ms.filter(|_| self.reason.is_some())?;
+        let at = jiff::Timestamp::from_millisecond(at_ms - at_ms.rem_euclid(1_000)).ok()?;
+        Some(at.to_string())
+    }
 }
 
 /// Something that happened to a server.

@@ -26,6 +26,7 @@ use crate::engine::Engine;
 use crate::engine::answer::{self, Reply};
 use crate::engine::ask::{Execution, Listing, Search};
 use crate::engine::error::Error;
+use crate::engine::upstream::Health;
 
 /// The five tools over an engine.
 pub struct Discovery {
@@ -116,6 +117,8 @@ impl Discovery {
             tool_count: row.tool_count,
             enabled_count: row.enabled_count,
             status: status(row),
+            reason: trouble(row).cloned(),
+            since: trouble(row).and_then(|_| row.standing.since()),
         });
         let page = listing::servers(rows.collect(), servers.pending_servers, cursor.as_deref());
         Ok(told::text(&page.map_err(cursor_problem)?))
@@ -237,6 +240,12 @@ fn cursor_problem(bad: listing::BadCursor) -> Bad {
         field: "cursor".to_owned(),
         message: format!("{bad}."),
     }
+}
+
+/// Why a server cannot be used, where it cannot: only the person here is told.
+fn trouble(row: &answer::ServerRow) -> Option<&String> {
+    let fails = row.enabled && row.standing.health == Health::Error;
+    row.standing.reason.as_ref().filter(|_| fails)
 }
 
 /// How things stand with a server, in one word.

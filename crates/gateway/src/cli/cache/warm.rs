@@ -4,7 +4,10 @@ use std::sync::Arc;
 
 use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
+use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::{Code, nearest};
+use toolcrib_store::Store;
+use toolcrib_upstream::mcp::oauth::TokenStore;
 
 use crate::cli::{Context, running};
 use crate::engine::clock::Clock;
@@ -13,6 +16,8 @@ use crate::engine::discovery::{DiscoveryOptions, Event, WarmStats};
 use crate::engine::pack_kept;
 use crate::engine::upstream::Upstream as _;
 use crate::failure::Failure;
+use crate::storage;
+use crate::tokens::Tokens;
 use crate::ui::{Line, Progress};
 
 /// Runs the command.
@@ -32,7 +37,8 @@ pub(super) fn run(
     let progress = Progress::new(servers.len(), context.ui.is_json());
     let surroundings = context.surroundings.clone();
     let stats = running::runtime()?.block_on(async {
-        let connections = connections(surroundings);
+        let store = logins(&config, &surroundings).await;
+        let connections = connections(surroundings, store.as_ref());
         let config = Arc::new(config);
         connections.configure(&config);
         let service = connections
@@ -46,16 +52,32 @@ pub(super) fn run(
         let stats = service.warm_cache_for_servers(&servers, &options).await;
         pack_kept(&config, &connections);
         connections.close().await;
+        if let Some(store) = store {
+            store.close().await;
+        }
         Ok::<_, Failure>(stats)
     })?;
     tell(context, &stats)
 }
 
-/// Connections for one command.
+/// The store, where there is one: logins are kept in it.
+async fn logins(config: &Config, surroundings: &Surroundings) -> Option<Store> {
+    if !storage::path(config, surroundings).exists() {
+        return None;
+    }
+    let opened = storage::open_to_look(config, surroundings).await;
+    opened.ok().map(|(store, _)| store)
+}
+
+/// Connections for one command, with the logins of a store.
 pub(in crate::cli) fn connections(
-    surroundings: toolcrib_config::surroundings::Surroundings,
+    surroundings: Surroundings,
+    store: Option<&Store>,
 ) -> Connections {
-    Connections::new(Users::Many, surroundings, None, Clock::system())
+    let now_ms = || jiff::Timestamp::now().as_millisecond();
+    let tokens =
+        store.map(|store| Arc::new(Tokens::new(store.clone(), now_ms)) as Arc<dyn TokenStore>);
+    Connections::new(Users::Many, surroundings, tokens, Clock::system())
 }
 
 /// The servers that were named, or all that are switched on.
@@ -107,6 +129,10 @@ fn tell(context: &mut Context, stats: &WarmStats) -> Result<(), Failure> {
     for failed in &stats.failures {
         let line = format!(" {}: {}", failed.server, failed.reason);
         context.ui.line(Line::new().mark(false).text(line));
+    }
+    for warning in &stats.warnings {
+        let line = format!("{}: {}", warning.server, warning.reason);
+        context.ui.note(line);
     }
     let line = format!(
         "{} of {} servers are kept, with {} tools.",

@@ -125,7 +125,7 @@ fn with_service<T>(
     market: Market,
     work: impl AsyncFnOnce(&DiscoveryService, &DiscoveryOptions) -> Result<T, DiscoveryError>,
 ) -> Result<T, Failure> {
-    let connections = cache::connections(context.surroundings.clone());
+    let connections = cache::connections(context.surroundings.clone(), None);
     let options = DiscoveryOptions {
         use_cache: market.use_cache,
         ..DiscoveryOptions::default()

@@ -15,14 +15,21 @@ pub(super) struct PoolLister {
     pool: Arc<Pool>,
     resolver: Arc<Resolver>,
     home: Key,
+    limits: Limits,
 }
 
 impl PoolLister {
-    pub(super) fn new(pool: &Arc<Pool>, resolver: &Arc<Resolver>, home: &Key) -> Self {
+    pub(super) fn new(
+        pool: &Arc<Pool>,
+        resolver: &Arc<Resolver>,
+        home: &Key,
+        limits: Limits,
+    ) -> Self {
         Self {
             pool: Arc::clone(pool),
             resolver: Arc::clone(resolver),
             home: home.clone(),
+            limits,
         }
     }
 
@@ -34,7 +41,7 @@ impl PoolLister {
         // What keeps a server from being used at all is worth more words than that it is not there.
         let endpoint = self
             .resolver
-            .endpoint(server, &Limits::default())
+            .endpoint(server, &self.limits)
             .map_err(Failure::NotStarted)?;
         let options = Options::default();
         let listing = match visit {

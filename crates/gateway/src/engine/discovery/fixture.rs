@@ -61,6 +61,8 @@ pub(crate) enum Act {
     Tools(Duration, Vec<&'static str>),
     /// Fails after a while.
     Fail(Duration, Failure),
+    /// Answers with one tool, and this about another.
+    Warn(&'static str),
     /// Never answers.
     Hang,
 }
@@ -129,6 +131,10 @@ impl Lister for Stage {
                     tokio::time::sleep(after).await;
                     Err(failure.into())
                 }
+                Act::Warn(warning) => Ok(RawList {
+                    items: vec![item("x")],
+                    warnings: vec![warning.to_owned()],
+                }),
                 Act::Hang => std::future::pending().await,
             }
         })

@@ -5,6 +5,7 @@ use serde::Serialize;
 use toolcrib_config::model::Server;
 
 use super::{DiscoveryError, DiscoveryOptions, DiscoveryService};
+use crate::veil::cover;
 
 /// What warming the cache came to. `total_servers` is the sum of `successful` and `failed`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -19,9 +20,12 @@ pub struct WarmStats {
     pub cached_tools: usize,
     /// Why servers gave none, by name.
     pub failures: Vec<WarmFailure>,
+    /// What was wrong with tools that were left out, by server.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub warnings: Vec<WarmFailure>,
 }
 
-/// A server that could not be warmed.
+/// A server that could not be warmed, or not as a whole.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct WarmFailure {
     /// The server.
@@ -57,11 +61,17 @@ impl DiscoveryService {
                 Ok(listing) => {
                     stats.successful += 1;
                     stats.cached_tools += listing.items.len();
+                    let said = listing.warnings.iter().map(|warning| WarmFailure {
+                        server: server.name.clone(),
+                        reason: cover(warning),
+                    });
+                    stats.warnings.extend(said);
                 }
                 Err(error) => stats.fail(server, &error),
             }
         }
         stats.failures.sort_by(|a, b| a.server.cmp(&b.server));
+        stats.warnings.sort_by(|a, b| a.server.cmp(&b.server));
         stats
     }
 

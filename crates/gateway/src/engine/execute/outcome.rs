@@ -110,11 +110,10 @@ impl End {
             Self::Said(Said::Result(result)) => {
                 says_error(result).then_some(Code::ToolExecutionError)
             }
-            Self::Failed(failure) => Some(code_of(failure)),
             Self::Unsent(Failure::NotReady { .. }) | Self::TimedOut => {
                 Some(Code::ToolExecutionTimeout)
             }
-            Self::Unsent(failure) => Some(code_of(failure)),
+            Self::Failed(failure) | Self::Unsent(failure) => Some(code_of(failure)),
             Self::Said(Said::Fault(_)) => Some(Code::ToolExecutionError),
             Self::Cancelled | Self::Withdrawn => Some(Code::Cancelled),
             Self::RateLimited(_) => Some(Code::RateLimited),
@@ -308,7 +307,7 @@ mod tests {
             ),
             (
                 End::Unsent(Failure::NotReady {
-                    after: Duration::from_secs(60),
+                    after: Duration::from_mins(1),
                     stderr: String::new(),
                 }),
                 Some(KeyFate::Forget),

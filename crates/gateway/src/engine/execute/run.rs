@@ -296,6 +296,7 @@ impl Engine {
             meta: attempt.meta.clone(),
             trace: traced.context(),
             round: attempt.round.clone(),
+            idle: attempt.options.idle_timeout_ms.map(Duration::from_millis),
         };
         let calling = self.upstream.call(permit, call);
         let end = tokio::select! {

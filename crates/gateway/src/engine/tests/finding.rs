@@ -473,3 +473,27 @@ async fn disabled_tools_are_found_only_when_asked_for() {
         assert_eq!(names.any(|name| name == "delete_repo"), include_disabled);
     }
 }
+
+#[tokio::test]
+async fn a_server_that_is_there_and_does_not_say_its_tools_is_not_connected_without_a_reason() {
+    let shop = Workshop::open(SERVERS).await;
+    let options = CallOptions::default();
+    let call = shop.run("github:list_issues", r#"{"title": "x"}"#, options);
+    call.await.unwrap();
+    let standing = async || {
+        let servers = shop.engine.list_servers(&shop.local()).await.unwrap();
+        servers.servers[0].standing.clone()
+    };
+    assert_eq!(standing().await.since(), None);
+    let failure = DiscoveryError::ToolsListFailed("no list today".into());
+    shop.puppets.list("github", Lists::Fails(failure));
+    shop.engine.relist("github").await;
+    let standing = shop.engine.standing("github");
+    assert_eq!(
+        standing.health,
+        Health::Connected,
+        "its old tools can be run"
+    );
+    assert!(standing.reason.as_ref().unwrap().contains("no list today"));
+    assert!(standing.since().unwrap().starts_with("2023-11-14T22:13:2"));
+}

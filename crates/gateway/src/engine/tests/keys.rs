@@ -160,7 +160,7 @@ async fn a_server_that_could_not_be_reached_does_not_use_up_the_key() {
         seconds: 9,
     };
     let late = Failure::NotReady {
-        after: Duration::from_secs(60),
+        after: Duration::from_mins(1),
         stderr: String::new(),
     };
     for failure in [exited, resting, late] {

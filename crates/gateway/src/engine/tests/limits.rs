@@ -72,3 +72,18 @@ async fn no_more_servers_run_than_may_at_once() {
         child::close(&engine).await;
     }
 }
+
+#[tokio::test]
+async fn how_long_a_server_may_be_silent_goes_with_the_call() {
+    let shop = Workshop::open(SERVERS).await;
+    for idle_timeout_ms in [None, Some(250)] {
+        let options = CallOptions {
+            idle_timeout_ms,
+            ..CallOptions::default()
+        };
+        let call = shop.run("github:list_issues", r#"{"title": "x"}"#, options);
+        call.await.unwrap();
+    }
+    let idles = shop.puppets.idles.lock().unwrap().clone();
+    assert_eq!(idles, [None, Some(Duration::from_millis(250))]);
+}

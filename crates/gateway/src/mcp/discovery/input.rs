@@ -203,12 +203,13 @@ pub fn options_at(text: &RawValue, name: &'static str) -> Result<CallOptions, Ba
 }
 
 fn options(value: Value, name: &'static str) -> Result<CallOptions, Bad> {
-    const KNOWN: [&str; 7] = [
+    const KNOWN: [&str; 8] = [
         "idempotency_key",
         "confirmed",
         "challenge",
         "dry_run",
         "timeout",
+        "idle_timeout",
         "select",
         "page",
     ];
@@ -219,6 +220,7 @@ fn options(value: Value, name: &'static str) -> Result<CallOptions, Bad> {
         challenge: options.text("challenge")?,
         dry_run: options.flag("dry_run")?,
         timeout_ms: options.number("timeout", CALL_TIMEOUT_MS_ASKED_MAX)?,
+        idle_timeout_ms: options.number("idle_timeout", CALL_TIMEOUT_MS_ASKED_MAX)?,
         select: options.text("select")?,
         page: options.text("page")?,
     })
@@ -341,7 +343,7 @@ mod tests {
     #[test]
     fn options_are_read_and_named_inside_their_object() {
         let given = json!({"idempotency_key": "k", "confirmed": true, "dry_run": true,
-            "timeout": 1000, "select": ".a", "page": "h.1"});
+            "timeout": 1000, "idle_timeout": 50, "select": ".a", "page": "h.1"});
         let read = |given: Value| {
             input(&json!({"options": given}), &["options"])
                 .unwrap()
@@ -350,6 +352,7 @@ mod tests {
         let options = read(given).unwrap();
         assert_eq!(options.idempotency_key.as_deref(), Some("k"));
         assert!(options.confirmed && options.dry_run);
+        assert_eq!(options.idle_timeout_ms, Some(50));
         assert_eq!(
             (
                 options.timeout_ms,

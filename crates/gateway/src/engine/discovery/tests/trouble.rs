@@ -116,3 +116,18 @@ async fn a_place_is_free_while_a_server_is_left_alone() {
     assert!(works.is_ok() && start.elapsed().is_zero());
     assert!(busy.await.unwrap().is_ok());
 }
+
+#[tokio::test(start_paused = true)]
+async fn warming_says_which_tools_were_left_out() {
+    let scene = Scene::new();
+    scene.stage.set("s0", [tools(&["x"])]);
+    scene.stage.set("s1", [Act::Warn("`bad` was left out")]);
+    let options = DiscoveryOptions::default();
+    let servers = children(2);
+    let warming = scene.service.warm_cache_for_servers(&servers, &options);
+    let stats = warming.await;
+    assert_eq!((stats.successful, stats.cached_tools), (2, 2));
+    assert_eq!(stats.warnings.len(), 1);
+    assert_eq!(stats.warnings[0].server, "s1");
+    assert_eq!(stats.warnings[0].reason, "`bad` was left out");
+}
