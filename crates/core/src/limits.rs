@@ -346,6 +346,8 @@ pub const SEARCH_WAIT_MS: u64 = 2_000;
 pub const FOLLOW_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 /// How long to wait before a server that stopped telling of a resource is asked again.
 pub const FOLLOW_PAUSE_MS: u64 = 1_000;
+/// The longest rate limit that is waited out where a client wants to follow a resource.
+pub const FOLLOW_WAIT_MS_MAX: u64 = 10_000;
 /// How long a server that could not be asked for its tools is left alone.
 pub const LIST_RETRY_MS: i64 = 30_000;
 /// How long a server is left alone that says each time it is asked for its tools that they changed.

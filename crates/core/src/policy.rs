@@ -24,7 +24,8 @@ pub use bucket::Rate;
 pub use caller::{Caller, Principal};
 pub use confirmation::{Challenge, ChallengeId};
 pub use decide::{
-    Bucket, Decision, Outcome, Permit, Visibility, buckets, decide, visible, visible_by,
+    Bucket, Decision, Outcome, Permit, Visibility, buckets, decide, server_buckets, visible,
+    visible_by,
 };
 pub use metadata::{Metadata, NamedRate, Requirement, ServerFacts};
 pub use refusal::{Ask, Check, Problem, Refusal, Step, Verdict};

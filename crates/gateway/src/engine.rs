@@ -42,6 +42,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use futures::stream::BoxStream;
 use tokio::sync::watch;
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
@@ -145,9 +146,15 @@ impl Engine {
         self.snapshot.load_full()
     }
 
-    /// The way to what servers have beside tools.
-    pub fn passage(&self) -> Option<&dyn passage::Passage> {
+    /// The way to what servers have beside tools. Policy stands before it: see [`Self::pass`].
+    fn passage(&self) -> Option<&dyn passage::Passage> {
         self.upstream.passage()
+    }
+
+    /// What a server says has changed, from now on.
+    pub fn happenings(&self, server: &str) -> Option<BoxStream<'static, passage::Happening>> {
+        let passage = self.passage()?;
+        Some(passage.happenings(server))
     }
 
     /// The API behind a server, where it is one and its description was read.

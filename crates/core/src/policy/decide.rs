@@ -94,20 +94,28 @@ pub struct Bucket {
 /// and the named one of the tool for this caller.
 pub fn buckets(caller: &Caller, tool: &Subject<'_>) -> Vec<Bucket> {
     let principal = &caller.principal;
-    let server = Bucket {
-        name: format!("server:{}", tool.id.server()),
-        rate: tool.metadata.server_rate,
-    };
-    let own = caller.rate.map(|rate| Bucket {
-        name: format!("principal:{principal}"),
-        rate,
-    });
     let named = tool.metadata.rate_limit_bucket.as_ref();
     let named = named.map(|named| Bucket {
         name: format!("bucket:{}:{principal}", named.name),
         rate: named.rate,
     });
-    std::iter::once(server).chain(own).chain(named).collect()
+    let mut buckets = server_buckets(caller, tool.id.server(), tool.metadata.server_rate);
+    buckets.extend(named);
+    buckets
+}
+
+/// The buckets that any request of this caller to a server of this rate is taken from: the server's
+/// and the caller's.
+pub fn server_buckets(caller: &Caller, server: &str, rate: Rate) -> Vec<Bucket> {
+    let server = Bucket {
+        name: format!("server:{server}"),
+        rate,
+    };
+    let own = caller.rate.map(|rate| Bucket {
+        name: format!("principal:{}", caller.principal),
+        rate,
+    });
+    std::iter::once(server).chain(own).collect()
 }
 
 /// What a caller sees of a tool.

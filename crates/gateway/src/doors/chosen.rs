@@ -107,6 +107,10 @@ impl Surface for Chosen {
         self.modes.now().describe(context)
     }
 
+    fn introduces_itself(&self, caller: &Caller) -> bool {
+        self.modes.now().introduces_itself(caller)
+    }
+
     fn handle<'a>(
         &'a self,
         method: &'a str,

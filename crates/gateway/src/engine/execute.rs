@@ -3,6 +3,7 @@
 //! Resolve, decide, journal and key, buckets, call, shape, record. A request that comes in leaves
 //! exactly one audit record, whatever becomes of it; nothing is called that is not journalled.
 
+pub(super) mod beside;
 mod confirmation;
 mod decision;
 mod outcome;

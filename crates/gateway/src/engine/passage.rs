@@ -11,6 +11,8 @@ use toolcrib_upstream::mcp::Negotiated;
 
 use super::upstream::{CallError, Client, Owner};
 
+pub use super::execute::beside::{Passing, Unpassed};
+
 /// The way to servers for what is no call of a tool.
 pub trait Passage: Send + Sync {
     /// What a server says of itself, connecting to it where needed.

@@ -1,7 +1,7 @@
 //! One upstream passed through as it is: names, messages and all.
 //!
 //! Calls of tools still go through the engine: they need a permit, and leave a record. Everything else
-//! goes over the [`Passage`](crate::engine::passage::Passage).
+//! is passed under policy as well: to a caller without a scope for reading from the server, there is none.
 
 use std::sync::{Arc, OnceLock};
 
@@ -9,16 +9,17 @@ use futures::StreamExt;
 use futures::future::BoxFuture;
 use futures::stream::BoxStream;
 use serde_json::value::RawValue;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, watch};
 use toolcrib_config::load::Config;
 use toolcrib_config::model::settings::Mode;
-use toolcrib_core::policy::Caller;
+use toolcrib_core::policy::{Caller, Visibility, visible};
 use toolcrib_core::rpc::{self, Fault};
 use toolcrib_core::{Code, ToolId};
 
 use super::bridge::{self, Bridge, OPTIONS, execution, failure, options_in};
 use super::fields::{Fields, raw};
+use super::gate::limited;
 use super::listen::MISSED;
 use super::meta::{LOG_LEVEL, set_trace};
 use super::service::{Outcome, not_offered};
@@ -28,7 +29,7 @@ use crate::engine::Engine;
 use crate::engine::answer::Kind;
 use crate::engine::ask::{Execution, Listing};
 use crate::engine::error::Error;
-use crate::engine::passage::{Asking, Happening};
+use crate::engine::passage::{Asking, Happening, Passing, Unpassed};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::supplier::Supplier;
 use crate::engine::upstream::{CallError, Round};
@@ -119,8 +120,13 @@ impl Flat {
             server: self.sole()?.name.to_string(),
             ..Listing::default()
         };
-        let page = self.engine.list_tools(&context.caller, listing).await;
-        let page = page.map_err(|error| Fault::new(rpc::INTERNAL_ERROR, error.message))?;
+        let page = match self.engine.list_tools(&context.caller, listing).await {
+            Ok(page) => page,
+            Err(error) if error.code == Code::ServerNotFound => {
+                return Ok(raw(&json!({ "tools": [] })));
+            }
+            Err(error) => return Err(Fault::new(rpc::INTERNAL_ERROR, error.message)),
+        };
         let tools: Vec<&RawValue> = page.tools.iter().map(|entry| &*entry.definition).collect();
         Ok(raw(&json!({ "tools": tools })))
     }
@@ -149,13 +155,12 @@ impl Flat {
         };
         match self.engine.execute(&context.caller, call).await {
             Ok(reply) => Ok(bridge::passed(reply.outcome)),
-            Err(error) => refused(&error),
+            Err(error) => refused(&error, &name),
         }
     }
 
     async fn pass(&self, method: &str, params: Option<&RawValue>, context: &Context) -> Outcome {
         let server = self.sole()?;
-        let passage = self.engine.passage().ok_or_else(|| not_offered(method))?;
         let tracer = self.engine.tracer();
         let passed = Passed::begin(tracer, method, &server.name, context.trace.as_ref());
         let context = &Context {
@@ -166,20 +171,35 @@ impl Flat {
         if let Some(meta) = meta(&fields, context) {
             fields.set("_meta", &meta);
         }
-        let params = fields.raw();
-        let asking = asking(&server, context);
-        let asked = passage.ask(asking, method, Some(&params)).await;
-        let outcome = asked.map_err(told);
+        let passing = Passing {
+            method,
+            params: &fields.raw(),
+            asking: asking(&server, context),
+            trace: context.trace.clone(),
+        };
+        let outcome = match self.engine.pass(&context.caller, passing).await {
+            Ok(answer) => Ok(answer),
+            Err(Unpassed::Absent) => nothing(method, &fields, context),
+            Err(Unpassed::Refused(error)) => Err(unasked(&error)),
+            Err(Unpassed::Unanswered(error)) => Err(told(error)),
+        };
         passed.end(&outcome);
         outcome
     }
 
     async fn described(&self, context: &Context) -> Result<Description, Fault> {
         let server = self.sole()?;
-        let passage = self.engine.passage();
-        let passage = passage.ok_or_else(|| not_offered("server/discover"))?;
-        let said = passage.describe(asking(&server, context)).await;
-        let said = said.map_err(told)?;
+        let asking = asking(&server, context);
+        let said = match self.engine.describe_server(&context.caller, asking).await {
+            Ok(said) => said,
+            Err(Unpassed::Absent) => {
+                let mut capabilities = Map::new();
+                capabilities.insert("tools".into(), json!({}));
+                return Ok(Description::own(capabilities, None));
+            }
+            Err(Unpassed::Refused(error)) => return Err(unasked(&error)),
+            Err(Unpassed::Unanswered(error)) => return Err(told(error)),
+        };
         let mut capabilities = serde_json::from_str(said.capabilities.get())
             .ok()
             .and_then(|value: Value| value.as_object().cloned())
@@ -245,10 +265,8 @@ struct Followed {
 impl Followed {
     fn now(engine: &Engine) -> Self {
         let server = passed(engine);
-        let happenings = match (engine.passage(), &server) {
-            (Some(passage), Some(server)) => passage.happenings(server),
-            _ => futures::stream::pending().boxed(),
-        };
+        let happenings = server.as_deref().and_then(|name| engine.happenings(name));
+        let happenings = happenings.unwrap_or_else(|| futures::stream::pending().boxed());
         Self { server, happenings }
     }
 }
@@ -290,13 +308,61 @@ fn meta(fields: &Fields, context: &Context) -> Option<Box<RawValue>> {
 
 /// Why there is no result: in the words of the upstream where it has any; a fault where there is no
 /// such tool; else a result that a model can read.
-fn refused(error: &Error) -> Outcome {
+fn refused(error: &Error, tool: &str) -> Outcome {
     if let Some(fault) = &error.more.fault {
         return Err(fault.clone());
     }
     match error.code {
+        // Whoever may not know of the server is not told its name.
+        Code::ServerNotFound => Err(Fault::new(
+            rpc::INVALID_PARAMS,
+            format!("there is no tool `{tool}`"),
+        )),
         Code::ToolNotFound => Err(Fault::new(rpc::INVALID_PARAMS, error.message.clone())),
         _ => Ok(failure(error)),
+    }
+}
+
+/// The answer of a server that has nothing: what a caller gets for whom the server is not there.
+fn nothing(method: &str, params: &Fields, context: &Context) -> Outcome {
+    let list = match method {
+        "prompts/list" => "prompts",
+        "resources/list" => "resources",
+        "resources/templates/list" => "resourceTemplates",
+        "resources/read" | "resources/subscribe" | "resources/unsubscribe" => {
+            let code = if context.revision.is_stateless() {
+                rpc::INVALID_PARAMS
+            } else {
+                rpc::RESOURCE_NOT_FOUND
+            };
+            let uri = params.text("uri").unwrap_or_default();
+            return Err(Fault {
+                data: Some(raw(&json!({ "uri": uri }))),
+                ..Fault::new(code, "there is no such resource")
+            });
+        }
+        "prompts/get" => {
+            return Err(Fault::new(
+                rpc::INVALID_PARAMS,
+                "there is no prompt of this name",
+            ));
+        }
+        "completion/complete" => {
+            return Err(Fault::new(
+                rpc::INVALID_PARAMS,
+                "there is nothing to complete under this reference",
+            ));
+        }
+        _ => return Err(not_offered(method)),
+    };
+    Ok(raw(&json!({ list: [] })))
+}
+
+/// Why the upstream was not asked.
+fn unasked(error: &Error) -> Fault {
+    match error.code {
+        Code::RateLimited => limited(error.more.retry_after_ms),
+        code => Fault::new(code.json_rpc().into(), error.message.clone()),
     }
 }
 
@@ -317,6 +383,10 @@ fn told(error: CallError) -> Fault {
 impl Surface for Flat {
     fn describe<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
         Box::pin(self.described(context))
+    }
+
+    fn introduces_itself(&self, caller: &Caller) -> bool {
+        passed(&self.engine).is_some_and(|server| self.engine.may_read(caller, &server))
     }
 
     fn handle<'a>(
@@ -346,7 +416,7 @@ impl Surface for Flat {
         changes.subscribe()
     }
 
-    fn mirrored(&self, _: &Caller, tool: &str) -> Vec<(String, String)> {
+    fn mirrored(&self, caller: &Caller, tool: &str) -> Vec<(String, String)> {
         let snapshot = self.engine.snapshot();
         let Ok(server) = sole(&snapshot) else {
             return Vec::new();
@@ -355,6 +425,9 @@ impl Surface for Flat {
         let Some(entry) = snapshot.entry(&id) else {
             return Vec::new();
         };
+        if visible(caller, &entry.subject()) == Visibility::Hidden {
+            return Vec::new();
+        }
         let properties = entry.tool.input_schema.get("properties");
         let properties = properties.and_then(Value::as_object).into_iter().flatten();
         let annotated = properties.filter_map(|(name, schema)| {

@@ -99,6 +99,22 @@ fn too_fast(wait_ms: Option<u64>) -> Fault {
     )
 }
 
+/// The refusal of what may be asked again after so long.
+pub(super) fn limited(wait_ms: Option<u64>) -> Fault {
+    refusal(
+        Code::RateLimited,
+        "a rate limit is used up for now; try again later",
+        wait_ms,
+    )
+}
+
+/// After how long a request that was refused so may be made again.
+pub(super) fn retry_after_ms(fault: &Fault) -> Option<u64> {
+    let data: serde_json::Value = serde_json::from_str(fault.data.as_ref()?.get()).ok()?;
+    let limited = data["code"] == Code::RateLimited.as_str();
+    data["retryAfterMs"].as_u64().filter(|_| limited)
+}
+
 fn refusal(code: Code, message: &str, retry_after_ms: Option<u64>) -> Fault {
     let mut data = serde_json::json!({ "code": code, "retryable": code.retryable() });
     if let Some(wait) = retry_after_ms {

@@ -1,13 +1,16 @@
 //! Telling clients what has changed.
 
+use std::time::Duration;
+
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 use tokio::sync::broadcast::error::RecvError;
-use toolcrib_core::limits::DOOR_SUBSCRIPTIONS_MAX;
+use toolcrib_core::limits::{DOOR_SUBSCRIPTIONS_MAX, FOLLOW_WAIT_MS_MAX};
 use toolcrib_core::rpc::{self, Fault, Id};
 
 use super::fields::raw;
+use super::gate::retry_after_ms;
 use super::meta::SUBSCRIPTION_ID;
 use super::outlet::Outlet;
 use super::service::{Outcome, Service};
@@ -152,12 +155,31 @@ async fn follow(service: &Service, method: &str, filter: &Filter, context: &Cont
     for uri in &filter.resource_subscriptions {
         let params = raw(&json!({ "uri": uri }));
         // A resource that cannot be followed never changes; the others still do.
-        if let Err(error) = service
-            .surface()
-            .handle(method, Some(&params), context)
-            .await
-        {
+        if let Err(error) = patiently(service, method, &params, context).await {
             tracing::debug!(%uri, %error, "{method} failed");
+        }
+    }
+}
+
+/// Asks, and waits where a rate limit says so: of many resources the last would otherwise not be followed.
+async fn patiently(
+    service: &Service,
+    method: &str,
+    params: &RawValue,
+    context: &Context,
+) -> Outcome {
+    loop {
+        let asked = service.surface().handle(method, Some(params), context);
+        let Err(fault) = asked.await else {
+            return Ok(raw(&json!({})));
+        };
+        let Some(wait_ms) = retry_after_ms(&fault).filter(|wait| *wait <= FOLLOW_WAIT_MS_MAX)
+        else {
+            return Err(fault);
+        };
+        let pause = tokio::time::sleep(Duration::from_millis(wait_ms));
+        if context.cancel.run_until_cancelled(pause).await.is_none() {
+            return Err(fault);
         }
     }
 }

@@ -131,7 +131,9 @@ impl Service {
     /// Who serves, and what it offers.
     pub async fn describe(&self, context: &Context) -> Result<Description, Fault> {
         let description = self.surface.describe(context).await?;
-        self.info.store(Some(Arc::new(description.info.clone())));
+        if self.surface.introduces_itself(&context.caller) {
+            self.info.store(Some(Arc::new(description.info.clone())));
+        }
         Ok(description)
     }
 
@@ -177,12 +179,12 @@ impl Service {
                 };
             }
         };
-        let method = request.method.clone();
+        let (method, caller) = (request.method.clone(), Arc::clone(&arrival.caller));
         let outcome = self
             .answer(request, arrival, meta, revision, capabilities)
             .await;
         Reply {
-            outcome: outcome.map(|result| self.dress(&method, result)),
+            outcome: outcome.map(|result| self.dress(&method, result, &caller)),
             is_malformed: false,
         }
     }
@@ -270,7 +272,7 @@ impl Service {
     }
 
     /// Adds what every result of the stateless era carries.
-    fn dress(&self, method: &str, result: Box<RawValue>) -> Box<RawValue> {
+    fn dress(&self, method: &str, result: Box<RawValue>, caller: &Caller) -> Box<RawValue> {
         let Some(mut fields) = Fields::of(&result) else {
             return result;
         };
@@ -296,7 +298,9 @@ impl Service {
                 fields.set("cacheScope", "private");
             }
         }
-        if let Some(info) = self.info.load_full() {
+        if let Some(info) = self.info.load_full()
+            && self.surface.introduces_itself(caller)
+        {
             let mut about = fields.get("_meta").and_then(Fields::of).unwrap_or_default();
             if !about.has(meta::SERVER_INFO) {
                 about.set(meta::SERVER_INFO, &*info);

@@ -26,6 +26,11 @@ pub trait Surface: Send + Sync + 'static {
         Box::pin(async move { Ok(Description::own(capabilities, None)) })
     }
 
+    /// Whether a caller may know who serves.
+    fn introduces_itself(&self, _caller: &Caller) -> bool {
+        true
+    }
+
     /// Answers one request: `tools/list`, `tools/call`, and whatever else it offers. A method that it
     /// does not offer is a [`Fault`] with `METHOD_NOT_FOUND`.
     ///

@@ -5,6 +5,7 @@
 mod adapter;
 mod agent;
 mod attempts;
+mod beside;
 mod canary;
 mod capability;
 mod children;

@@ -148,12 +148,7 @@ impl End {
                 Error::new(Code::ToolExecutionTimeout, "The call did not end in time.")
                     .suggest("Find out whether it took effect, or give it more time with `timeout`")
             }
-            Self::RateLimited(wait_ms) => {
-                let mut error = Error::new(Code::RateLimited, "A rate limit is used up for now.")
-                    .suggest(format!("Try again in {wait_ms} ms"));
-                error.more.retry_after_ms = Some(wait_ms);
-                error
-            }
+            Self::RateLimited(wait_ms) => rate_limited(wait_ms),
             Self::Unconfirmed => Error::new(
                 Code::ConfirmationRequired,
                 "The confirmation of this call was used before or has expired.",
@@ -170,6 +165,14 @@ fn code_of(failure: &Failure) -> Code {
         Failure::Arguments(_) => Code::ToolValidationError,
         _ => Code::ToolExecutionError,
     }
+}
+
+/// A bucket is empty for so long.
+pub(super) fn rate_limited(wait_ms: u64) -> Box<Error> {
+    let mut error = Error::new(Code::RateLimited, "A rate limit is used up for now.")
+        .suggest(format!("Try again in {wait_ms} ms"));
+    error.more.retry_after_ms = Some(wait_ms);
+    error
 }
 
 /// Whether a `CallToolResult` says that the tool failed.

@@ -133,7 +133,7 @@ impl Engine {
         }
     }
 
-    async fn append(&self, record: Record) -> Result<()> {
+    pub(super) async fn append(&self, record: Record) -> Result<()> {
         tracing::info!(
             outcome = record.outcome.as_str(),
             code = record.error_code,
