@@ -74,6 +74,18 @@ impl Store {
         };
         self.inner.writer.submit(unit).await
     }
+
+    /// Gives back a challenge that was used for a call which has not come to its end: it holds for the rest
+    /// of it, as long as its time is not over.
+    pub async fn give_back_challenge(&self, id: &str, call: &Call) -> Result<(), StoreError> {
+        let (id, call) = (text::name(id), bounded(call));
+        let given_back = self.execute(
+            "UPDATE approval SET used_ms = NULL WHERE kind = 'confirmation' AND id = $1 \
+             AND server = $2 AND tool = $3 AND hash = $4 AND caller = $5",
+            args![&id, &call.server, &call.tool, &call.args_hash, &call.caller],
+        );
+        given_back.await.map(drop)
+    }
 }
 
 fn bounded(call: &Call) -> Call {

@@ -110,9 +110,9 @@ impl Engine {
     }
 
     /// Uses up the person's word for a call, where the permit rests on one.
-    pub(super) async fn spend(&self, permit: &Permit) -> std::result::Result<bool, StoreError> {
+    pub(super) async fn spend(&self, permit: &Permit) -> std::result::Result<Spent, StoreError> {
         let Some(id) = permit.challenge() else {
-            return Ok(true);
+            return Ok(Spent::Nothing);
         };
         let binding = Binding {
             tool: permit.tool().clone(),
@@ -121,8 +121,32 @@ impl Engine {
         };
         let (call, now_ms) = (call(&binding), self.clock.now_ms());
         let used = self.store.use_challenge(id.as_str(), &call, now_ms);
-        Ok(used.await? == Confirmed::Granted)
+        Ok(match used.await? {
+            Confirmed::Granted => Spent::Word(id.clone(), call),
+            _ => Spent::Missing,
+        })
     }
+
+    /// Gives the person's word back for the next round of a call whose server asked something first.
+    pub(super) async fn give_back(&self, spent: Spent) {
+        let Spent::Word(id, call) = spent else {
+            return;
+        };
+        let given_back = self.store.give_back_challenge(id.as_str(), &call);
+        if let Err(error) = given_back.await {
+            tracing::warn!(%error, "a confirmation could not be given back; the person is asked again");
+        }
+    }
+}
+
+/// What became of a person's word.
+pub(super) enum Spent {
+    /// None was needed.
+    Nothing,
+    /// It was used for this call.
+    Word(ChallengeId, Call),
+    /// There was none that still counts.
+    Missing,
 }
 
 /// A person's answer in a form; a form that was closed is no answer.

@@ -38,6 +38,8 @@ impl Said {
 pub(super) enum End {
     /// The upstream said something.
     Said(Said),
+    /// It asks the caller something first: the call goes on in another round.
+    Asks(Box<RawValue>),
     /// It did not, and why.
     Failed(Failure),
     /// It could not be reached, so that nothing was sent, and why.
@@ -70,10 +72,19 @@ impl From<Result<Box<RawValue>, CallError>> for End {
 }
 
 impl End {
+    /// The same, told apart where the upstream's answer is a question.
+    pub(super) fn or_question(self) -> Self {
+        match self {
+            Self::Said(Said::Result(result)) if asks(&result) => Self::Asks(result),
+            other => other,
+        }
+    }
+
     /// How it is recorded.
     pub(super) fn outcome(&self) -> Outcome {
         match self {
             Self::Said(Said::Result(result)) if !says_error(result) => Outcome::Ok,
+            Self::Asks(_) => Outcome::Ok,
             Self::TimedOut | Self::Unsent(Failure::NotReady { .. }) => Outcome::Timeout,
             Self::Said(_) | Self::Failed(_) | Self::Unsent(_) => Outcome::Error,
             Self::Cancelled | Self::Withdrawn => Outcome::Cancelled,
@@ -81,14 +92,15 @@ impl End {
         }
     }
 
-    /// What becomes of the key: an answer stays, what certainly had no effect frees it, and anything
-    /// else is never run again under it.
+    /// What becomes of the key: an answer stays, what certainly had no effect frees it, a question leaves it
+    /// to the next round, and anything else is never run again under it.
     pub(super) fn key_fate(&self) -> KeyFate {
         match self {
             Self::Said(said) => said.to_text().map_or(KeyFate::Unknown, KeyFate::Answer),
             Self::Failed(failure) if failure.was_not_delivered() => KeyFate::Forget,
             Self::Failed(_) | Self::Cancelled | Self::TimedOut => KeyFate::Unknown,
-            Self::Unsent(_)
+            Self::Asks(_)
+            | Self::Unsent(_)
             | Self::Withdrawn
             | Self::RateLimited(_)
             | Self::Unconfirmed
@@ -99,7 +111,9 @@ impl End {
     /// The size of what came back.
     pub(super) fn response_bytes(&self) -> Option<i64> {
         match self {
-            Self::Said(Said::Result(result)) => i64::try_from(result.get().len()).ok(),
+            Self::Said(Said::Result(result)) | Self::Asks(result) => {
+                i64::try_from(result.get().len()).ok()
+            }
             _ => None,
         }
     }
@@ -110,6 +124,7 @@ impl End {
             Self::Said(Said::Result(result)) => {
                 says_error(result).then_some(Code::ToolExecutionError)
             }
+            Self::Asks(_) => None,
             Self::Unsent(Failure::NotReady { .. }) | Self::TimedOut => {
                 Some(Code::ToolExecutionTimeout)
             }
@@ -127,7 +142,7 @@ impl End {
     /// What the upstream answered, or why there is nothing of it.
     pub(super) fn into_result(self) -> Result<Box<RawValue>, Box<Error>> {
         Err(match self {
-            Self::Said(Said::Result(result)) => return Ok(result),
+            Self::Said(Said::Result(result)) | Self::Asks(result) => return Ok(result),
             Self::Said(Said::Fault(fault)) => refused(&fault),
             Self::Failed(failure) => failed(&failure, failure.was_not_delivered()),
             Self::Unsent(Failure::NotReady { .. }) => Error::new(
@@ -185,6 +200,17 @@ pub(super) fn says_error(result: &RawValue) -> bool {
     }
     let flag: Result<Flag, _> = serde_json::from_str(result.get());
     flag.is_ok_and(|flag| flag.is_error)
+}
+
+/// Whether a result is a question to the caller instead.
+fn asks(result: &RawValue) -> bool {
+    #[derive(Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Kind {
+        result_type: String,
+    }
+    let kind: Result<Kind, _> = serde_json::from_str(result.get());
+    kind.is_ok_and(|kind| kind.result_type == "input_required")
 }
 
 /// What the upstream refused, in its own words without secrets, bounded.

@@ -14,6 +14,7 @@ use toolcrib_store::idempotency::{self, Waiting};
 use toolcrib_store::{Begin, Ending, Execution};
 
 use super::Attempt;
+use super::confirmation::Spent;
 use super::outcome::{End, Said, refused};
 use super::record::unrecorded;
 use crate::engine::Engine;
@@ -267,11 +268,11 @@ impl Engine {
         if let Err(wait_ms) = self.buckets.take(permit.buckets(), now_ms) {
             return End::RateLimited(wait_ms);
         }
-        match self.spend(&permit).await {
-            Ok(true) => {}
-            Ok(false) => return End::Unconfirmed,
+        let spent = match self.spend(&permit).await {
+            Ok(Spent::Missing) => return End::Unconfirmed,
+            Ok(spent) => spent,
             Err(error) => return End::Unrecorded(error),
-        }
+        };
         let snapshot = self.snapshot();
         let server = entry.tool.id.server();
         let supplier = snapshot.suppliers().find(|s| *s.name == *server);
@@ -299,13 +300,21 @@ impl Engine {
             idle: attempt.options.idle_timeout_ms.map(Duration::from_millis),
         };
         let calling = self.upstream.call(permit, call);
-        let end = tokio::select! {
+        let end: End = tokio::select! {
             biased;
             answered = calling => answered.into(),
             () = cancel.cancelled() => End::Cancelled,
             () = tokio::time::sleep_until(deadline) => End::TimedOut,
         };
         traced.end(&end, self.upstream.revision(server));
+        // Only a client that goes on in rounds can answer.
+        let end = match &attempt.round {
+            Some(_) => end.or_question(),
+            None => end,
+        };
+        if matches!(end, End::Asks(_)) {
+            self.give_back(spent).await;
+        }
         end
     }
 

@@ -5,12 +5,16 @@ use std::time::Duration;
 use serde_json::json;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::Code;
+use toolcrib_store::approval::{Target, Verdict};
 use toolcrib_store::audit::Outcome as Recorded;
 use toolcrib_upstream::mcp::Failure;
 
+use crate::engine::ask::{CallOptions, Execution};
+use crate::engine::definition::raw;
 use crate::engine::fixture::{
     Answers, SERVERS, Workshop, answered, execution, key, keyed, refused, text, until,
 };
+use crate::engine::upstream::Round;
 
 const TITLE: &str = r#"{"title": "x"}"#;
 
@@ -178,4 +182,88 @@ async fn a_server_that_could_not_be_reached_does_not_use_up_the_key() {
         let sent = shop.run("github:send_mail", TITLE, key("k")).await;
         assert!(!answered(sent.unwrap()).replayed, "{failure}");
     }
+}
+
+/// A call of the stateless era, in its first round or a later one.
+fn in_rounds(id: &str, options: CallOptions, state: Option<&str>) -> Execution {
+    let mut call = execution(id, TITLE);
+    call.options = options;
+    call.round = Some(Round {
+        responses: state.map(|_| raw(&json!({"who": {"action": "accept"}}))),
+        state: state.map(|state| raw(&json!(state))),
+    });
+    call
+}
+
+fn question() -> Answers {
+    Answers::Result(json!({
+        "resultType": "input_required", "inputRequests": {"who": {}}, "requestState": "s1",
+    }))
+}
+
+#[tokio::test]
+async fn a_keyed_call_whose_server_asks_first_goes_on_under_its_key() {
+    let shop = Workshop::open(SERVERS).await;
+    let local = shop.local();
+    shop.puppets.answer("github:send_mail", question());
+    let run = async |state| {
+        let call = in_rounds("github:send_mail", key("k"), state);
+        answered(shop.engine.execute(&local, call).await.unwrap())
+    };
+    let first = run(None).await;
+    assert!(first.result.get().contains("input_required"));
+    shop.puppets
+        .answer("github:send_mail", Answers::Result(text("sent")));
+    let second = run(Some("s1")).await;
+    assert!(second.result.get().contains("sent") && !second.replayed);
+    let again = run(Some("s1")).await;
+    assert!(
+        again.replayed,
+        "a final answer stays with its key: {again:?}"
+    );
+    assert_eq!(shop.calls().len(), 2);
+}
+
+#[tokio::test]
+async fn a_question_that_nobody_can_answer_is_an_answer_like_any_other() {
+    let shop = Workshop::open(SERVERS).await;
+    shop.puppets.answer("github:send_mail", question());
+    for replayed in [false, true] {
+        let said = shop.run("github:send_mail", TITLE, key("k")).await.unwrap();
+        assert_eq!(answered(said).replayed, replayed);
+    }
+    assert_eq!(shop.calls().len(), 1);
+}
+
+#[tokio::test]
+async fn a_persons_word_holds_for_the_rounds_of_one_call() {
+    let shop = Workshop::open(&format!(
+        "{SERVERS}policy: {{confirmation: human, strictArguments: false}}\n"
+    ))
+    .await;
+    let local = shop.local();
+    shop.puppets.answer("github:delete_repo", question());
+    let run = async |name: &str, state| {
+        let call = in_rounds("github:delete_repo", key(name), state);
+        shop.engine.execute(&local, call).await
+    };
+    let waits = refused(run("k", None).await);
+    let target = Target::Id(waits.more.challenge.unwrap().id);
+    let now_ms = shop.clock.now_ms();
+    let settled = shop
+        .store
+        .settle_approvals(&target, Verdict::Approve, "ann", now_ms);
+    settled.await.unwrap();
+    answered(run("k", None).await.unwrap());
+    shop.puppets
+        .answer("github:delete_repo", Answers::Result(text("gone")));
+    let second = answered(run("k", Some("s1")).await.unwrap());
+    assert!(second.result.get().contains("gone"));
+    let third = refused(run("k2", None).await);
+    assert_eq!(
+        third.code,
+        Code::ConfirmationRequired,
+        "the word is used up with the result"
+    );
+    assert_eq!(shop.calls().len(), 2);
 }
