@@ -131,6 +131,15 @@ pub trait Link: Session {
 /// Shows other processes that a writer is alive until it is dropped, also by a crash.
 pub trait Presence: Send + Sync {}
 
+/// A writer that was registered last, as far as is known.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Newest {
+    /// Its place among the writers.
+    pub ordinal: i64,
+    /// What its chain starts from.
+    pub genesis: String,
+}
+
 /// A database.
 pub trait Backend: Send + Sync {
     /// A new connection to the migrated database.
@@ -141,6 +150,17 @@ pub trait Backend: Send + Sync {
 
     /// Whether the process behind a writer still runs. In doubt it does.
     fn is_alive<'a>(&'a self, writer_id: &'a str) -> Pending<'a, bool>;
+
+    /// Notes outside the database which writer is the newest, once it is registered durably. A backend that
+    /// has no such place notes nothing.
+    fn note_newest<'a>(&'a self, _newest: &'a Newest) -> Pending<'a, ()> {
+        Box::pin(async { Ok(()) })
+    }
+
+    /// The writer that was noted last.
+    fn newest(&self) -> Pending<'_, Option<Newest>> {
+        Box::pin(async { Ok(None) })
+    }
 }
 
 #[cfg(test)]

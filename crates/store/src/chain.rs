@@ -3,7 +3,9 @@
 //! The hash of a record is BLAKE3 over the hash before it (as hex), a newline, and the record's line
 //! as it is exported, without the `hash` member. Whoever has an export can compute it again. The
 //! first record of a writer follows on the writer's genesis, and each genesis on the one before, so
-//! that a writer that vanishes with all its records is missed as well.
+//! that a writer that vanishes with all its records is missed by the writers after it. The newest has
+//! none after it; it is noted outside the database as well, and missed by that note. Whoever takes out the
+//! newest writers and the note, or writes a whole new chain, is found only by an export kept elsewhere.
 
 use crate::audit::Record;
 

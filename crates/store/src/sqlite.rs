@@ -5,6 +5,7 @@ mod failure;
 mod file;
 mod link;
 mod migration;
+mod newest;
 mod presence;
 
 use std::path::{Path, PathBuf};
@@ -12,7 +13,7 @@ use std::path::{Path, PathBuf};
 use toolcrib_core::limits::{STORE_BUSY_TIMEOUT_MS, STORE_WAL_BYTES_MAX};
 
 use crate::StoreError;
-use crate::backend::{Backend, Link, Pending, Presence, Role};
+use crate::backend::{Backend, Link, Newest, Pending, Presence, Role};
 use connection::Access;
 use link::{SqliteLink, elsewhere};
 
@@ -109,6 +110,14 @@ impl Backend for Sqlite {
 
     fn is_alive<'a>(&'a self, writer_id: &'a str) -> Pending<'a, bool> {
         Box::pin(async move { presence::is_alive(&self.writers, writer_id) })
+    }
+
+    fn note_newest<'a>(&'a self, newest: &'a Newest) -> Pending<'a, ()> {
+        Box::pin(async move { newest::note(&newest::path(&self.options.path), newest) })
+    }
+
+    fn newest(&self) -> Pending<'_, Option<Newest>> {
+        Box::pin(async move { Ok(newest::read(&newest::path(&self.options.path))) })
     }
 }
 

@@ -7,7 +7,7 @@ use uuid::Uuid;
 
 use crate::StoreError;
 use crate::audit::{Chainer, Record, append};
-use crate::backend::{Backend, Presence, Row, Session, Value, args};
+use crate::backend::{Backend, Newest, Presence, Row, Session, Value, args};
 use crate::chain;
 use crate::counter::Tally;
 use crate::journal::progress::Progress;
@@ -103,11 +103,29 @@ impl Store {
                     writer_id,
                     started_ms: now_ms,
                 };
-                let chainer = self.inner.writer.submit(unit).await?;
+                let (chainer, newest) = self.inner.writer.submit(unit).await?;
                 *self.lock_presence() = Some(presence);
+                if let Err(error) = self.note(&newest).await {
+                    tracing::warn!(%error, "the newest writer of the audit log could not be noted beside it");
+                }
                 Ok(chainer)
             })
             .await
+    }
+
+    /// Notes this writer as the newest. A note that the database contradicts stays: it is what tells.
+    async fn note(&self, newest: &Newest) -> Result<(), StoreError> {
+        let backend = &self.inner.backend;
+        if let Some(noted) = backend.newest().await? {
+            let known = self.inner.readers.snapshot(&Known(noted)).await?;
+            if !known {
+                tracing::error!(
+                    "writers of the audit log are missing; `toolcrib audit verify` says more"
+                );
+                return Ok(());
+            }
+        }
+        backend.note_newest(newest).await
     }
 
     /// Runs one statement that writes.
@@ -170,6 +188,34 @@ impl Unit for Append {
     }
 }
 
+/// Whether the database has a writer that was noted, or has forgotten it in order.
+pub(crate) struct Known(pub(crate) Newest);
+
+impl Unit for Known {
+    type Output = bool;
+
+    async fn run(&self, session: &mut dyn Session) -> Result<bool, StoreError> {
+        let Newest { ordinal, genesis } = &self.0;
+        let rows = session
+            .query(
+                "SELECT genesis FROM audit_writer WHERE ordinal = $1 \
+                 UNION ALL SELECT genesis FROM audit_origin WHERE ordinal = $1",
+                args![*ordinal],
+            )
+            .await?;
+        if let Some(row) = rows.first() {
+            return Ok(row.text(0)? == *genesis);
+        }
+        let forgotten = session
+            .query(
+                "SELECT ordinal FROM audit_origin WHERE ordinal > $1",
+                args![*ordinal],
+            )
+            .await?;
+        Ok(!forgotten.is_empty())
+    }
+}
+
 /// Gives a writer its ordinal and the start of its chain.
 struct Enlist {
     writer_id: String,
@@ -177,21 +223,18 @@ struct Enlist {
 }
 
 impl Unit for Enlist {
-    type Output = Chainer;
+    type Output = (Chainer, Newest);
 
-    async fn run(&self, session: &mut dyn Session) -> Result<Chainer, StoreError> {
+    async fn run(&self, session: &mut dyn Session) -> Result<Self::Output, StoreError> {
         let own = session
             .query(
-                "SELECT ordinal FROM audit_writer WHERE writer_id = $1",
+                "SELECT ordinal, genesis FROM audit_writer WHERE writer_id = $1",
                 args![&self.writer_id],
             )
             .await?;
         if let Some(row) = own.first() {
             // Whoever asked first went away before it was told.
-            return Ok(Chainer {
-                ordinal: row.int(0)?,
-                writer_id: self.writer_id.clone(),
-            });
+            return Ok(self.place(row.int(0)?, row.text(1)?));
         }
         let last = session
             .query(
@@ -220,9 +263,16 @@ impl Unit for Enlist {
                 ],
             )
             .await?;
-        Ok(Chainer {
+        Ok(self.place(ordinal, genesis))
+    }
+}
+
+impl Enlist {
+    fn place(&self, ordinal: i64, genesis: String) -> (Chainer, Newest) {
+        let chainer = Chainer {
             ordinal,
             writer_id: self.writer_id.clone(),
-        })
+        };
+        (chainer, Newest { ordinal, genesis })
     }
 }

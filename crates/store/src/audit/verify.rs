@@ -6,7 +6,7 @@ use super::{RECORD_COLUMNS, read, record_columns};
 use crate::StoreError;
 use crate::backend::{Row, Session, args};
 use crate::chain;
-use crate::store::Store;
+use crate::store::{Known, Store};
 use crate::writer::Unit;
 
 /// What a verification found.
@@ -62,6 +62,8 @@ pub enum Fault {
     Inserted,
     /// The writer's own entry is altered, or writers before it are gone.
     Writer,
+    /// The newest writer that was noted beside the database is gone, or another one stands in its place.
+    Newest,
 }
 
 impl std::fmt::Display for Problem {
@@ -86,6 +88,10 @@ impl std::fmt::Display for Problem {
                 f,
                 "The entry of writer {writer} is altered, or writers before it are gone."
             ),
+            Fault::Newest => write!(
+                f,
+                "Writer {writer} was noted beside the database as the newest and is gone with all its records."
+            ),
         }?;
         match &self.request_id {
             Some(request_id) => write!(f, " Its request is {request_id}."),
@@ -98,11 +104,16 @@ impl Store {
     /// Checks every chain against one state of the database, while others go on writing.
     pub async fn audit_verify(&self) -> Result<Verdict, StoreError> {
         self.inner.writer.settled().await;
-        self.inner.readers.snapshot(&Verify).await
+        // Read first: whoever registers meanwhile is in the database before it is noted.
+        let noted = self.inner.backend.newest().await?;
+        let noted = noted.map(Known);
+        self.inner.readers.snapshot(&Verify { noted }).await
     }
 }
 
-struct Verify;
+struct Verify {
+    noted: Option<Known>,
+}
 
 impl Unit for Verify {
     type Output = Verdict;
@@ -126,6 +137,16 @@ impl Unit for Verify {
                 seq: row.int(1)?,
                 request_id: None,
                 fault: Fault::Inserted,
+            });
+        }
+        if let Some(noted) = &self.noted
+            && !noted.run(session).await?
+        {
+            verdict.report(Problem {
+                writer_id: format!("#{}", noted.0.ordinal),
+                seq: 0,
+                request_id: None,
+                fault: Fault::Newest,
             });
         }
         Ok(verdict)

@@ -58,7 +58,8 @@ async fn every_kind_of_meddling_is_found_where_it_is() {
              response_bytes, trace_id, bytes, hash FROM audit WHERE seq = 5",
             &[(6, Fault::Inserted)],
         ),
-        ("DELETE FROM audit_writer", &[(1, Fault::Inserted)]),
+        ("DELETE FROM audit_writer", &[(1, Fault::Inserted), (0, Fault::Newest)]),
+        ("DELETE FROM audit; DELETE FROM audit_writer", &[(0, Fault::Newest)]),
         ("UPDATE audit_writer SET started_ms = 1", &[(0, Fault::Writer)]),
         ("UPDATE audit_writer SET base_hash = 'x'", &[(0, Fault::Writer), (1, Fault::Altered)]),
     ];
@@ -93,6 +94,63 @@ async fn a_writer_that_vanished_with_all_its_records_is_missed() {
     let faults: Vec<_> = verdict.problems.iter().map(|p| p.fault).collect();
     assert_eq!(faults, [Fault::Writer]);
     store.close().await;
+}
+
+#[tokio::test]
+async fn the_newest_writer_is_missed_too_also_after_others_have_come() {
+    let home = Home::new();
+    for request in ["r1", "r2", "r3"] {
+        let store = home.open().await;
+        run(&store, request).await;
+        store.close().await;
+    }
+    home.meddle("DELETE FROM audit WHERE writer = 3; DELETE FROM audit_writer WHERE ordinal = 3")
+        .await;
+    for request in ["r4", "r5", "r6"] {
+        let store = home.open().await;
+        let verdict = store.audit_verify().await.unwrap();
+        let faults: Vec<_> = verdict.problems.iter().map(|p| p.fault).collect();
+        assert_eq!(faults, [Fault::Newest], "before {request}");
+        assert!(verdict.problems[0].to_string().contains("#3"));
+        run(&store, request).await;
+        store.close().await;
+    }
+}
+
+#[tokio::test]
+async fn a_note_of_the_newest_writer_that_is_behind_or_gone_is_no_alarm() {
+    let home = Home::new();
+    let note = home.path().with_file_name("toolcrib.db.newest");
+    let (one, other) = (home.open().await, home.open().await);
+    run(&one, "r1").await;
+    let behind = std::fs::read(&note).unwrap();
+    run(&other, "r2").await;
+    assert_ne!(std::fs::read(&note).unwrap(), behind, "it moves on");
+    assert!(one.audit_verify().await.unwrap().is_intact());
+    std::fs::write(&note, &behind).unwrap();
+    assert!(
+        one.audit_verify().await.unwrap().is_intact(),
+        "killed before the note"
+    );
+    std::fs::remove_file(&note).unwrap();
+    assert!(other.audit_verify().await.unwrap().is_intact());
+    one.close().await;
+    other.close().await;
+    let third = home.open().await;
+    run(&third, "r3").await;
+    let keep = Retention {
+        age_ms_max: Some(0),
+        size_bytes_max: None,
+    };
+    third.audit_retain(keep, NOW + 1_000_000).await.unwrap();
+    third.close().await;
+    std::fs::write(&note, &behind).unwrap();
+    let last = home.open().await;
+    assert!(
+        last.audit_verify().await.unwrap().is_intact(),
+        "forgotten in order"
+    );
+    last.close().await;
 }
 
 #[tokio::test]
