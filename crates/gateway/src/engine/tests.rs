@@ -9,3 +9,4 @@ mod finding;
 mod keys;
 mod limits;
 mod packed;
+mod pages;

@@ -36,7 +36,26 @@ impl<'a> Mark<'a> {
 
 impl Engine {
     /// The next part of a result that was kept for this principal; with a filter, what that makes of the whole.
-    pub(super) async fn read_page(&self, attempt: &Attempt, page: &str) -> Result<Reply> {
+    /// Nothing is called, and what was read is recorded like anything else.
+    pub(super) async fn read_page(
+        self: &Arc<Self>,
+        attempt: &Attempt,
+        page: &str,
+    ) -> Result<Reply> {
+        let (entry, answered) = match self.kept_page(attempt, page).await {
+            Ok(read) => read,
+            Err(error) => return Err(self.turn_away(attempt, error).await),
+        };
+        self.record_reading(attempt, &entry, &answered).await?;
+        Ok(attempt.reply(Some(entry), Outcome::Answered(answered)))
+    }
+
+    async fn kept_page(
+        self: &Arc<Self>,
+        attempt: &Attempt,
+        page: &str,
+    ) -> Result<(Arc<Entry>, Answered)> {
+        self.require_on()?;
         let gone = || {
             Error::new(
                 Code::ResultExpired,
@@ -57,19 +76,12 @@ impl Engine {
             })?
             .ok_or_else(gone)?;
         let result = RawValue::from_string(kept.content).map_err(|_| gone())?;
-        let snapshot = self.snapshot();
         let id = ToolId::parse(&kept.tool_id).ok_or_else(gone)?;
-        let entry = snapshot.entry(&id).cloned();
-        let hidden = |entry: &Arc<Entry>| {
-            policy::visible(&attempt.caller, &entry.subject()) == Visibility::Hidden
-        };
-        if entry.as_ref().is_some_and(hidden) {
-            return Err(gone());
-        }
+        let entry = self.still_run(attempt, &id).await?.ok_or_else(gone)?;
         if let Some(filter) = &attempt.options.select {
             select::check(filter).await?;
             let answered = self.answered(attempt, &id, &result, false).await;
-            return Ok(attempt.reply(entry, Outcome::Answered(answered)));
+            return Ok((entry, answered));
         }
         let shaped = shape(&result, self.wanted(mark.from)).ok_or_else(gone)?;
         let rest = shaped.next.map(|next| Rest {
@@ -83,7 +95,51 @@ impl Engine {
             rest,
             unfiltered: None,
         };
-        Ok(attempt.reply(entry, Outcome::Answered(answered)))
+        Ok((entry, answered))
+    }
+
+    /// The tool that a result was kept of, where the caller may still run it; `None` where there is none for it.
+    async fn still_run(
+        self: &Arc<Self>,
+        attempt: &Attempt,
+        id: &ToolId,
+    ) -> Result<Option<Arc<Entry>>> {
+        self.see_settlements().await;
+        let snapshot = self.snapshot();
+        let known = snapshot.own_rack(id.server()).is_some_and(|r| r.is_known());
+        let entry = match snapshot.entry(id) {
+            Some(entry) => Some(Arc::clone(entry)),
+            None if known => None,
+            // Nobody has asked its server in this process.
+            None => {
+                let resolving = self.resolve(&attempt.caller, id.server(), id.tool());
+                resolving.await.ok()
+            }
+        };
+        let Some(entry) = entry else {
+            return Ok(None);
+        };
+        let of_tool = |error: Box<Error>| Err(error.of_tool(id.server(), id.tool()));
+        match policy::visible(&attempt.caller, &entry.subject()) {
+            Visibility::Shown => Ok(Some(entry)),
+            Visibility::Hidden => Ok(None),
+            Visibility::Disabled => of_tool(
+                Error::new(
+                    Code::ToolDisabled,
+                    "This tool is disabled by the tool rules, and so is what was kept of its results.",
+                )
+                .suggest("Choose another tool, or have it enabled in `toolRules`"),
+            ),
+            Visibility::Pending => of_tool(
+                Error::new(
+                    Code::ApprovalRequired,
+                    "This tool waits for approval, and so does what was kept of its results.",
+                )
+                .suggest(format!(
+                    "A person can approve it: `toolcrib approvals approve {id}`"
+                )),
+            ),
+        }
     }
 
     /// The first part of a result; where it is not all of it, the whole is kept for later.

@@ -9,6 +9,7 @@ use toolcrib_store::{Entry as Journalled, StoreError};
 
 use super::Attempt;
 use crate::engine::Engine;
+use crate::engine::answer::Answered;
 use crate::engine::error::{Error, Result};
 use crate::engine::snapshot::Entry;
 use crate::veil::cover;
@@ -112,6 +113,21 @@ impl Engine {
         self.append(record).await
     }
 
+    /// Records that a part of a result that was kept was read.
+    pub(super) async fn record_reading(
+        &self,
+        attempt: &Attempt,
+        entry: &Entry,
+        read: &Answered,
+    ) -> Result<()> {
+        let record = Record {
+            reason: "a kept result was read".to_owned(),
+            response_bytes: Some(bytes(read.result.get())),
+            ..self.record_of(attempt, Some(entry))
+        };
+        self.append(record).await
+    }
+
     fn record_of(&self, attempt: &Attempt, entry: Option<&Entry>) -> Record {
         let asked = || format!("{}:{}", attempt.server, attempt.tool);
         Record {
@@ -143,6 +159,7 @@ impl Engine {
         let counted = match record.outcome {
             Outcome::Replayed => "call.replayed",
             Outcome::DryRun => "call.dry_run",
+            Outcome::Ok => "call.page",
             _ => "call.refused",
         };
         self.store.count(counted, 1, record.timestamp_ms);
