@@ -501,6 +501,8 @@ pub const CONNECTION_PLACE_MS: u64 = 3_000;
 pub const SERVER_EVENTS_MAX: usize = 256;
 /// How long closing all connections may take.
 pub const CONNECTIONS_CLOSE_MS: u64 = 5_000;
+/// From this period of a rate limit on, in seconds, processes share what is left of it.
+pub const RATE_SHARED_SECONDS_MIN: u32 = 10;
 /// The longest wait that a rate limit names.
 pub const RATE_WAIT_MS_MAX: u64 = 24 * 60 * 60 * 1_000;
 /// Characters of a message, and of a name in it, that a refused caller is told; both may be the caller's own.

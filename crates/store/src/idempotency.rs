@@ -75,6 +75,8 @@ pub enum Begin {
     Unknown(Earlier),
     /// Approvals were settled since the execution was judged; nothing was journalled.
     Outdated,
+    /// A bucket is empty for so many milliseconds; nothing was journalled or taken.
+    Limited(u64),
 }
 
 /// A wait for the execution that holds a key.
@@ -202,6 +204,7 @@ pub(crate) enum Claimed {
     InProgress(Earlier),
     Unknown(Earlier),
     Outdated,
+    Limited(u64),
 }
 
 /// Takes a key that is free or forgotten, or says who has it.

@@ -15,6 +15,7 @@ use crate::approval::Mark;
 use crate::audit::{Chainer, Decision, Outcome, Record, append, bounded_parameters};
 use crate::backend::{Session, args};
 use crate::idempotency::{self, Begin, Claim, Claimed, KeyFate, Waiting};
+use crate::rate::Tokens;
 use crate::store::Store;
 use crate::text;
 use crate::writer::Unit;
@@ -226,6 +227,7 @@ impl Store {
             entry: Arc::new(entry),
             key: Some(key.clone()),
             judged_at: None,
+            tokens: Tokens::default(),
         };
         let held = idempotency::holder(self, &unit.claim(&key)).await?;
         Ok(held.map(|claimed| unit.answer(self, claimed)))
@@ -240,18 +242,20 @@ impl Store {
         entry: Entry,
         key: Option<&str>,
     ) -> Result<Begin, StoreError> {
-        self.begin(entry, key, None).await
+        self.begin(entry, key, None, Tokens::default()).await
     }
 
     /// As [`Self::begin_execution`], for an execution that was judged by the approvals as they were at `mark`: where
-    /// they are others by now, nothing is journalled and the answer is [`Begin::Outdated`].
+    /// they are others by now, nothing is journalled and the answer is [`Begin::Outdated`]. A fresh execution is
+    /// taken from the shared buckets, all of them; where one is empty, the answer is [`Begin::Limited`].
     pub async fn begin_judged_execution(
         &self,
         entry: Entry,
         key: Option<&str>,
         mark: Mark,
+        tokens: Tokens,
     ) -> Result<Begin, StoreError> {
-        self.begin(entry, key, Some(mark)).await
+        self.begin(entry, key, Some(mark), tokens).await
     }
 
     async fn begin(
@@ -259,6 +263,7 @@ impl Store {
         entry: Entry,
         key: Option<&str>,
         judged_at: Option<Mark>,
+        tokens: Tokens,
     ) -> Result<Begin, StoreError> {
         let entry = entry.bounded();
         let key = key.map(idempotency::checked_key).transpose()?;
@@ -269,6 +274,7 @@ impl Store {
             chainer,
             key,
             judged_at,
+            tokens,
         };
         let store = self.clone();
         // Known as running before the entry can be seen, so that recovery leaves it alone.
@@ -305,6 +311,7 @@ struct Open {
     chainer: Chainer,
     key: Option<String>,
     judged_at: Option<Mark>,
+    tokens: Tokens,
 }
 
 impl Open {
@@ -335,6 +342,7 @@ impl Open {
             Claimed::Replay(earlier, answer) => Begin::Replay { earlier, answer },
             Claimed::Conflict(earlier) => Begin::Conflict(earlier),
             Claimed::Outdated => Begin::Outdated,
+            Claimed::Limited(wait_ms) => Begin::Limited(wait_ms),
             Claimed::Unknown(earlier) => Begin::Unknown(earlier),
             Claimed::InProgress(earlier) => Begin::InProgress(Waiting::new(
                 store.clone(),
@@ -362,6 +370,14 @@ impl Unit for Open {
             }
         }
         let entry = &*self.entry;
+        if !self.tokens.buckets.is_empty()
+            && let Err(wait_ms) = self.tokens.run(session).await?
+        {
+            if self.key.is_some() {
+                idempotency::settle(session, &entry.request_id, &KeyFate::Forget).await?;
+            }
+            return Ok(Claimed::Limited(wait_ms));
+        }
         session
             .execute(
                 "INSERT INTO journal (request_id, writer, timestamp_ms, actor_id, tool_id, \

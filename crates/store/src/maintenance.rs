@@ -47,6 +47,11 @@ impl Store {
                 now_ms,
             ),
             (
+                "DELETE FROM rate_bucket WHERE name IN (SELECT name FROM rate_bucket \
+                 WHERE full_ms <= $1 LIMIT $2)",
+                now_ms,
+            ),
+            (
                 "UPDATE approval SET state = 'expired' WHERE id IN (SELECT id FROM approval \
                  WHERE state = 'pending' AND expires_ms <= $1 LIMIT $2)",
                 now_ms,

@@ -122,6 +122,23 @@ impl State {
     }
 }
 
+impl State {
+    /// When the bucket is full again, if nothing more is taken; `None` where it never is.
+    pub fn full_ms(self, rate: Rate) -> Option<i64> {
+        let missing = rate.capacity_milli().saturating_sub(self.milli_tokens);
+        if missing == 0 {
+            return Some(self.at_ms);
+        }
+        let gain_each_period = u128::from(rate.requests) * u128::from(TOKEN);
+        if gain_each_period == 0 {
+            return None;
+        }
+        let needed = u128::from(missing) * u128::from(rate.period_ms());
+        let wait_ms = i64::try_from(needed.div_ceil(gain_each_period)).ok()?;
+        Some(self.at_ms.saturating_add(wait_ms))
+    }
+}
+
 /// A bucket that has no token now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RetryAfter {
@@ -223,6 +240,22 @@ mod tests {
             }
         }
         assert_eq!(passed, 1_000);
+    }
+
+    #[test]
+    fn a_bucket_knows_when_it_is_full_again() {
+        let rate = Rate {
+            requests: 7,
+            per_seconds: 60,
+            burst: Some(3),
+        };
+        let state = take(take(None, rate, 500).ok(), rate, 500).unwrap();
+        let full = state.full_ms(rate).unwrap();
+        let at = |now_ms| state.refilled(rate, now_ms).milli_tokens;
+        assert!(at(full) == 3_000 && at(full - 1) < 3_000);
+        assert_eq!(State::full(rate, 9).full_ms(rate), Some(9));
+        let never = Rate::per_second(0, 1);
+        assert_eq!(take(None, never, 0).unwrap().full_ms(never), None);
     }
 
     #[test]

@@ -1,9 +1,10 @@
-//! The token buckets of this process: who may still call how often.
+//! The token buckets of this process: who may still call how often. What it took from those that processes
+//! share counts here as well, so that a call that has no chance is refused without asking the store.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use toolcrib_core::limits::{BUCKETS_MAX, RATE_WAIT_MS_MAX};
+use toolcrib_core::limits::{BUCKETS_MAX, RATE_SHARED_SECONDS_MIN, RATE_WAIT_MS_MAX};
 use toolcrib_core::policy::bucket::{RetryAfterAll, State, take_all};
 use toolcrib_core::policy::{Bucket, Rate};
 
@@ -41,6 +42,15 @@ impl Buckets {
     fn lock(&self) -> MutexGuard<'_, HashMap<String, (State, Rate)>> {
         self.states.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Those of the buckets that the processes of a store share: they fill so slowly that a new process must not
+/// start with full ones.
+pub(super) fn shared(buckets: &[Bucket]) -> Vec<Bucket> {
+    let slow = |bucket: &&Bucket| {
+        bucket.rate.per_seconds >= RATE_SHARED_SECONDS_MIN || bucket.rate.requests == 0
+    };
+    buckets.iter().filter(slow).cloned().collect()
 }
 
 fn look_up(

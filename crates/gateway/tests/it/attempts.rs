@@ -274,3 +274,22 @@ fn a_filter_without_end_is_stopped_and_the_result_given_whole() {
     });
     assert_eq!(home.run(&["audit", "verify"]).code, Some(0));
 }
+
+#[test]
+fn a_slow_rate_limit_holds_over_processes() {
+    let limits = "policy: {rateLimits: {perPrincipal: {requests: 1, perSeconds: 3600}}}\n";
+    let home = staged(&json!([reader("effect", &json!({}))]), "", limits);
+    assert_eq!(execute(&home, "effect", "{}", &[]).code, Some(0));
+    for key in [&[][..], &["--idempotency-key", "k"]] {
+        let answer = execute(&home, "effect", "{}", key).json();
+        assert_eq!(answer["error"]["code"], "RATE_LIMITED", "{answer}");
+        let said = answer["error"]["message"].as_str().unwrap();
+        let wait = said.split("Try again in ").nth(1).unwrap();
+        let wait: u64 = wait.trim_end_matches(" ms").parse().unwrap();
+        assert!(wait > 0 && wait <= 3_600_000, "{answer}");
+        let record = records(&home).pop().unwrap();
+        assert_eq!(record["error_code"], "RATE_LIMITED", "{record}");
+        assert_eq!(record["outcome"], "refused", "{record}");
+    }
+    assert_eq!(effects(&home).len(), 1);
+}

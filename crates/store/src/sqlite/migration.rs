@@ -16,6 +16,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../../migrations/0003_capability.sql"),
     include_str!("../../migrations/0004_approval_mark.sql"),
     include_str!("../../migrations/0005_pin_index.sql"),
+    include_str!("../../migrations/0006_rate_bucket.sql"),
 ];
 
 /// The page size of every database file that this program makes.
@@ -101,7 +102,7 @@ fn log_is_empty(options: &SqliteOptions) -> bool {
 }
 
 /// Marks the file. Held against [`APPLICATION_ID`] and the number of scripts by a test.
-const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 5;";
+const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 6;";
 
 fn inspect(link: &Connection, options: &SqliteOptions) -> Result<Found, StoreError> {
     let application = number(link, "PRAGMA application_id")?;

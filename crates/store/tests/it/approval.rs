@@ -8,7 +8,7 @@ use toolcrib_store::approval::introduction::Introduction;
 use toolcrib_store::approval::judgement::Standing;
 use toolcrib_store::approval::observation::{Definition, Observation};
 use toolcrib_store::approval::{Kind, State, Target, Verdict};
-use toolcrib_store::{Begin, Store, StoreError};
+use toolcrib_store::{Begin, Store, StoreError, Tokens};
 
 use crate::fixture::{Home, NOW, entry};
 
@@ -138,7 +138,9 @@ async fn what_was_judged_before_somebody_settled_something_is_not_begun() {
         let settled = two.settle_approvals(&target, verdict, "ann", NOW).await;
         assert_eq!(settled.unwrap().len(), settles);
         let asked = entry(&format!("r{number}"));
-        let begun = one.begin_judged_execution(asked, Some("k"), mark).await;
+        let tokens = Tokens::default();
+        let begun = one.begin_judged_execution(asked, Some("k"), mark, tokens);
+        let begun = begun.await;
         let outdated = matches!(begun, Ok(Begin::Outdated));
         assert_eq!(outdated, settles > 0, "{number}: {begun:?}");
         mark = one.approval_mark().await.unwrap();

@@ -188,7 +188,7 @@ async fn execute(store: &Store, directory: &Path, steps: &Steps, key: &str) {
             }
             Begin::Replay { .. } => return record(store, &asked, Outcome::Replayed).await,
             Begin::Unknown(_) => return record(store, &asked, Outcome::Refused).await,
-            Begin::Outdated => unreachable!("nothing was judged"),
+            Begin::Outdated | Begin::Limited(_) => unreachable!("nothing was judged"),
             Begin::Conflict(earlier) => panic!("{earlier:?}"),
         }
     }

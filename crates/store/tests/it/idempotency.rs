@@ -34,6 +34,7 @@ async fn word(store: &Store, entry: Entry) -> String {
         Begin::InProgress(waiting) => format!("running {}", waiting.earlier().request_id),
         Begin::Unknown(earlier) => format!("unknown {}", earlier.request_id),
         Begin::Outdated => "outdated".to_owned(),
+        Begin::Limited(_) => "limited".to_owned(),
     }
 }
 
@@ -71,7 +72,7 @@ async fn who_holds_a_key_can_be_asked_without_taking_it() {
     let store = home.open().await;
     let held = async |entry: Entry| match store.held_key(entry, "k").await.unwrap() {
         None => "free".to_owned(),
-        Some(Begin::Fresh(_) | Begin::Outdated) => panic!("it was taken"),
+        Some(Begin::Fresh(_) | Begin::Outdated | Begin::Limited(_)) => panic!("it was taken"),
         Some(Begin::Replay { answer, .. }) => format!("replay {}", answer.unwrap_or_default()),
         Some(Begin::Conflict(earlier)) => format!("conflict {}", earlier.request_id),
         Some(Begin::InProgress(waiting)) => format!("running {}", waiting.earlier().request_id),
@@ -315,6 +316,7 @@ proptest! {
                             Begin::InProgress(_) => "running",
                             Begin::Unknown(_) => "unknown",
                             Begin::Outdated => "outdated",
+                            Begin::Limited(_) => "limited",
                         };
                         assert_eq!(got, expect);
                     }

@@ -16,5 +16,6 @@ mod idempotency;
 mod journal;
 mod keeping;
 mod lists;
+mod rate;
 mod soon;
 mod sqlite;

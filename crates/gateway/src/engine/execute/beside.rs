@@ -15,7 +15,7 @@ use toolcrib_core::trace::SpanContext;
 use toolcrib_core::{Code, ToolId};
 use toolcrib_store::audit::{Decision, Outcome, Record};
 use toolcrib_store::idempotency::KeyFate;
-use toolcrib_store::{Begin, Ending, Entry as Journalled, StoreError};
+use toolcrib_store::{Begin, Ending, Entry as Journalled, StoreError, Tokens};
 use toolcrib_upstream::mcp::{Failure, Negotiated};
 
 use std::sync::Arc;
@@ -24,6 +24,7 @@ use std::time::Duration;
 use super::outcome::rate_limited;
 use super::record::{masked, unrecorded};
 use crate::engine::Engine;
+use crate::engine::buckets::shared;
 use crate::engine::error::Error;
 use crate::engine::passage::Asking;
 use crate::engine::rack::Rack;
@@ -129,7 +130,7 @@ impl Engine {
             }
         };
         if !FREE.contains(&passing.method)
-            && let Err(wait_ms) = self.take_for(caller, server)
+            && let Err(wait_ms) = self.take_for(caller, server).await?
         {
             let closed = Closed {
                 code: Code::RateLimited,
@@ -214,13 +215,28 @@ impl Engine {
         }
     }
 
-    fn take_for(&self, caller: &Caller, server: &str) -> Result<(), u64> {
+    /// Takes from the buckets of a server and of a caller, or says how long to wait.
+    async fn take_for(&self, caller: &Caller, server: &str) -> Result<Result<(), u64>, Box<Error>> {
         let snapshot = self.snapshot();
         let rack = snapshot.own_rack(server);
         let own = rack.and_then(|rack| rack.supplier.facts.rate);
         let usual = snapshot.config.settings.policy.rate_limits.per_server;
         let buckets = server_buckets(caller, server, own.unwrap_or(usual));
-        self.buckets.take(&buckets, self.clock.now_ms())
+        let (now_ms, shared) = (self.clock.now_ms(), shared(&buckets));
+        if !shared.is_empty() {
+            if let Some(wait_ms) = self.buckets.wait_ms(&buckets, now_ms) {
+                return Ok(Err(wait_ms));
+            }
+            let tokens = Tokens {
+                buckets: shared,
+                now_ms,
+            };
+            let taken = self.store.take_tokens(tokens).await;
+            if let Err(wait_ms) = taken.map_err(|error| unrecorded(&error))? {
+                return Ok(Err(wait_ms));
+            }
+        }
+        Ok(self.buckets.take(&buckets, now_ms))
     }
 
     fn question(&self, caller: &Caller, passing: &Passing<'_>) -> Question {
@@ -311,8 +327,7 @@ fn approval_of(rack: &Rack) -> Approval {
             (Approval::Approved | Approval::Pending(Wait::Changed), _) => {
                 return Approval::Approved;
             }
-            (Approval::Rejected, Some(waits)) => Some(waits),
-            (waits, _) => Some(waits),
+            (Approval::Rejected, Some(waits)) | (waits, _) => Some(waits),
         };
     }
     approval.unwrap_or(Approval::Approved)

@@ -7,18 +7,19 @@ use std::time::Duration;
 use tokio::time::Instant;
 use toolcrib_core::Code;
 use toolcrib_core::limits::CALL_TIMEOUT_MS_DEFAULT;
-use toolcrib_core::policy::Permit;
+use toolcrib_core::policy::{Bucket, Permit};
 use toolcrib_store::approval::Mark;
 use toolcrib_store::audit::Outcome as Recorded;
 use toolcrib_store::idempotency::{self, Waiting};
-use toolcrib_store::{Begin, Ending, Execution};
+use toolcrib_store::{Begin, Ending, Execution, Tokens};
 
 use super::Attempt;
 use super::confirmation::Spent;
-use super::outcome::{End, Said, refused};
+use super::outcome::{End, Said, rate_limited, refused};
 use super::record::unrecorded;
 use crate::engine::Engine;
 use crate::engine::answer::{Outcome, Reply};
+use crate::engine::buckets::shared;
 use crate::engine::error::{Earlier, Error, Result};
 use crate::engine::snapshot::Entry;
 use crate::engine::upstream::{Call, Health};
@@ -58,6 +59,11 @@ impl Engine {
         };
         let execution = match self.begin(attempt, &case).await? {
             Begun::Fresh(execution) => execution,
+            Begun::Limited(execution, wait_ms) => {
+                let end = End::RateLimited(wait_ms);
+                let concluded = self.conclude(attempt, &case.entry, execution, end).await;
+                return concluded.map(Some);
+            }
             Begun::Answered(reply) => return Ok(Some(reply)),
             Begun::Outdated => {
                 let seen = self.try_see_settlements().await;
@@ -85,22 +91,58 @@ impl Engine {
         let Some(judged_at) = case.judged_at else {
             return Ok(Begun::Outdated);
         };
+        let shared = shared(permit.buckets());
         loop {
             let journalled = self.journal_entry(attempt, entry, &case.reason);
+            let (tokens, empty_ms) = self.tokens(permit, &shared);
+            let key = permit.idempotency_key();
             let begun = self
                 .store
-                .begin_judged_execution(journalled, permit.idempotency_key(), judged_at)
+                .begin_judged_execution(journalled, key, judged_at, tokens)
                 .await
                 .map_err(|error| unrecorded(&error))?;
             let held = match begun {
-                Begin::Fresh(execution) => return Ok(Begun::Fresh(execution)),
+                Begin::Fresh(execution) => {
+                    return Ok(match empty_ms {
+                        Some(wait_ms) => Begun::Limited(execution, wait_ms),
+                        None => Begun::Fresh(execution),
+                    });
+                }
                 Begin::Outdated => return Ok(Begun::Outdated),
+                Begin::Limited(wait_ms) => return Err(self.limited(attempt, entry, wait_ms).await),
                 held => held,
             };
             let patience = until(permit.deadline_ms(), self.clock.now_ms());
             if let Some(reply) = self.of_key(attempt, entry, held, patience).await? {
                 return Ok(Begun::Answered(reply));
             }
+        }
+    }
+
+    /// What the call takes from the buckets that processes share. Where one of this process's own is empty, that
+    /// is nothing, as the call will not be made; then it is said for how long.
+    fn tokens(&self, permit: &Permit, shared: &[Bucket]) -> (Tokens, Option<u64>) {
+        if shared.is_empty() {
+            return (Tokens::default(), None);
+        }
+        let now_ms = self.clock.now_ms();
+        let empty_ms = self.buckets.wait_ms(permit.buckets(), now_ms);
+        let buckets = match empty_ms {
+            Some(_) => Vec::new(),
+            None => shared.to_vec(),
+        };
+        (Tokens { buckets, now_ms }, empty_ms)
+    }
+
+    /// Records a call for which a bucket that processes share is empty.
+    async fn limited(&self, attempt: &Attempt, entry: &Entry, wait_ms: u64) -> Box<Error> {
+        let (outcome, code) = (Recorded::Refused, Some(Code::RateLimited));
+        let recorded = self
+            .record_keyed(attempt, entry, "a shared bucket is empty", outcome, code)
+            .await;
+        match recorded {
+            Ok(()) => rate_limited(wait_ms).of_tool(entry.tool.id.server(), entry.tool.id.tool()),
+            Err(unrecorded) => unrecorded,
         }
     }
 
@@ -140,7 +182,7 @@ impl Engine {
         patience: Duration,
     ) -> Result<Option<Reply>> {
         let (error, earlier) = match held {
-            Begin::Fresh(_) | Begin::Outdated => return Ok(None),
+            Begin::Fresh(_) | Begin::Outdated | Begin::Limited(_) => return Ok(None),
             Begin::InProgress(waiting) => {
                 self.wait_for(attempt, entry, &waiting, patience).await?;
                 return Ok(None);
@@ -373,6 +415,8 @@ impl Engine {
 enum Begun {
     /// It is journalled and may be made.
     Fresh(Execution),
+    /// It is journalled and may not be made now: a bucket of this process is empty for so long.
+    Limited(Execution, u64),
     /// Its key has the answer.
     Answered(Reply),
     /// It was judged by approvals that are others by now.
