@@ -52,11 +52,12 @@ pub(crate) fn check(build: Build, seconds: u64) -> Result<String> {
     });
     let clients = (0..CLIENTS).map(|number| {
         let crowd = Arc::clone(&crowd);
-        let client = move || match number % 8 {
-            0 | 2 | 4 | 6 => crowd.good(),
+        let client = move || match number % 10 {
+            0 | 2 | 4 | 6 | 8 => crowd.good(),
             1 => crowd.bad(trickle),
             3 => crowd.bad(leave),
             5 => crowd.bad(babble),
+            7 => crowd.bad(say_nothing),
             _ => crowd.bad(never_read),
         };
         thread::Builder::new().stack_size(STACK_BYTES).spawn(client)
@@ -224,6 +225,24 @@ fn babble(crowd: &Crowd, mut stream: TcpStream) -> std::io::Result<()> {
     let mut other = TcpStream::connect(&crowd.address)?;
     let wrong = request(&crowd.address).replace("\"jsonrpc\"", "'jsonrpc'");
     other.write_all(wrong.as_bytes())
+}
+
+/// Says nothing, or half of what HTTP/2 begins with, until it is shown out.
+fn say_nothing(crowd: &Crowd, mut stream: TcpStream) -> std::io::Result<()> {
+    if crowd.misbehaved.load(Ordering::Relaxed).is_multiple_of(2) {
+        stream.write_all(b"PRI * HT")?;
+    }
+    stream.set_read_timeout(Some(Duration::from_millis(500)))?;
+    while crowd.goes_on() {
+        match stream.read(&mut [0; 64]) {
+            Ok(0) => break,
+            Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::TimedOut) => {
+                break;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 /// Asks a hundred times and never reads.

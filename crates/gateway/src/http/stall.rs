@@ -1,4 +1,4 @@
-//! A client that does not read what it is sent is given up after a while.
+//! A client that says nothing, or does not read what it is sent, is given up after a while.
 
 use std::io::{self, IoSlice};
 use std::pin::Pin;
@@ -7,14 +7,37 @@ use std::time::Duration;
 
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::Sleep;
-use toolcrib_core::limits::HTTP_STALL_MS;
+use toolcrib_core::limits::{HTTP_HEADERS_MS_MAX, HTTP_STALL_MS};
+
+/// What a connection of HTTP/2 begins with. Until it is told apart from a request of HTTP/1, nobody else keeps time.
+const PREFACE: &[u8] = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n";
 
 /// A connection that breaks when something waits to be written and nothing of it can be for
-/// [`HTTP_STALL_MS`]. Where nothing is to be written, it stays for as long as it likes.
+/// [`HTTP_STALL_MS`], or when its client has not begun to speak one of the two versions after
+/// [`HTTP_HEADERS_MS_MAX`]. Where that is done and nothing is to be written, it stays for as long as it likes.
 pub(super) struct Impatient<S> {
     stream: S,
     /// Runs while something waits.
     stuck: Option<Pin<Box<Sleep>>>,
+    /// Is there until the version is known.
+    greeting: Option<Greeting>,
+}
+
+/// A client that may yet speak either version.
+struct Greeting {
+    /// How much of [`PREFACE`] has come.
+    heard: usize,
+    patience: Pin<Box<Sleep>>,
+}
+
+impl Greeting {
+    /// Whether the version is still open after this, too.
+    fn goes_on(&mut self, said: &[u8]) -> bool {
+        let expected = &PREFACE[self.heard..];
+        self.heard += said.len();
+        // Nothing is the end.
+        !said.is_empty() && said.len() < expected.len() && expected.starts_with(said)
+    }
 }
 
 impl<S> Impatient<S> {
@@ -22,6 +45,12 @@ impl<S> Impatient<S> {
         Self {
             stream,
             stuck: None,
+            greeting: Some(Greeting {
+                heard: 0,
+                patience: Box::pin(tokio::time::sleep(Duration::from_millis(
+                    HTTP_HEADERS_MS_MAX,
+                ))),
+            }),
         }
     }
 
@@ -53,7 +82,22 @@ impl<S: AsyncRead + Unpin> AsyncRead for Impatient<S> {
         context: &mut Context<'_>,
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
-        Pin::new(&mut self.stream).poll_read(context, buffer)
+        let before = buffer.filled().len();
+        let read = Pin::new(&mut self.stream).poll_read(context, buffer);
+        let Some(greeting) = &mut self.greeting else {
+            return read;
+        };
+        if read.is_ready() {
+            if !greeting.goes_on(&buffer.filled()[before..]) {
+                self.greeting = None;
+            }
+            return read;
+        }
+        ready!(greeting.patience.as_mut().poll(context));
+        Poll::Ready(Err(io::Error::new(
+            io::ErrorKind::TimedOut,
+            "the client says nothing",
+        )))
     }
 }
 

@@ -81,6 +81,41 @@ async fn a_client_that_never_reads_its_answer_is_given_up() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_client_that_says_nothing_or_half_a_greeting_is_given_up() {
+    let longest = toolcrib_core::limits::HTTP_HEADERS_MS_MAX;
+    for said in ["", "P", "PRI * HT", "PRI * HTTP/2.0\r\n\r\nSM\r\n\r"] {
+        let visitor = Visitor::new();
+        let (mut client, serving) = connected(&visitor);
+        // A letter now and then does not win any time.
+        for letter in said.bytes() {
+            client.write_all(&[letter]).await.unwrap();
+            tokio::time::sleep(std::time::Duration::from_millis(1)).await;
+        }
+        assert!(!serving.is_finished(), "{said:?}");
+        let patience = std::time::Duration::from_millis(longest + 1);
+        tokio::time::timeout(patience, serving)
+            .await
+            .unwrap_or_else(|_| panic!("{said:?} keeps its connection"))
+            .unwrap();
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_client_that_speaks_http_2_is_served_as_long_as_it_answers() {
+    let visitor = Visitor::new();
+    let (mut client, serving) = connected(&visitor);
+    client
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n\0\0\0\x04\0\0\0\0\0")
+        .await
+        .unwrap();
+    let long = 2 * toolcrib_core::limits::HTTP_HEADERS_MS_MAX;
+    let mut heard = [0; 64];
+    assert!(client.read(&mut heard).await.unwrap() >= 9);
+    tokio::time::sleep(std::time::Duration::from_millis(long)).await;
+    assert!(!serving.is_finished());
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_stream_on_which_nothing_happens_stays_open() {
     let visitor = Visitor::new();
     let session = visitor.opens("2025-11-25").await;
