@@ -133,8 +133,13 @@ fn answer(answered: &Answered, mut told: Value, meta: Value) -> (Value, Vec<Valu
         for (name, value) in telling::reasons(&content.result) {
             told["error"][name] = value;
         }
+        telling::beside(answered, &mut told);
         told["meta"] = meta;
-        told["next_step"] = after_refusal(&told["error"]).into();
+        told["next_step"] = match answered.rest {
+            Some(_) => steps::READ_ON,
+            None => after_refusal(&told["error"]),
+        }
+        .into();
         return (told, content.blocks);
     }
     if let Some(next) = telling::next_page(content.rest.get("_meta")) {
@@ -209,17 +214,37 @@ fn next_step(error: &Error) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::engine::answer::Rest;
     use crate::engine::definition::raw;
 
     fn told(result: &Value, is_error: bool) -> Value {
+        told_in_part(result, is_error, None)
+    }
+
+    fn told_in_part(result: &Value, is_error: bool, rest: Option<Rest>) -> Value {
         let answered = Answered {
             result: raw(result),
             is_error,
             replayed: false,
-            rest: None,
+            rest,
             unfiltered: None,
         };
         answer(&answered, json!({"success": true}), json!({})).0
+    }
+
+    #[test]
+    fn a_large_failure_is_not_cut_silently() {
+        let rest = Rest {
+            page: "ab.3".into(),
+            left: "9 of 12 parts".into(),
+        };
+        let result = json!({"content": [{"type": "text", "text": "line 1"}], "isError": true});
+        let told = told_in_part(&result, true, Some(rest));
+        assert_eq!(
+            (&told["error"]["message"], &told["page"], &told["left"]),
+            (&json!("line 1"), &json!("ab.3"), &json!("9 of 12 parts"))
+        );
+        assert_eq!(told["next_step"], steps::READ_ON);
     }
 
     #[test]

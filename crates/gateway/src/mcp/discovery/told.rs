@@ -20,8 +20,11 @@ pub(super) fn text(text: &str) -> Box<RawValue> {
 
 /// A failed result with what is known about the failure.
 fn failed(error: &Value, blocks: Vec<Value>) -> Box<RawValue> {
-    let told = json!({"success": false, "error": error}).to_string();
-    let first = json!({"type": "text", "text": told});
+    told_failed(&json!({"success": false, "error": error}), blocks)
+}
+
+fn told_failed(told: &Value, blocks: Vec<Value>) -> Box<RawValue> {
+    let first = json!({"type": "text", "text": told.to_string()});
     let content: Vec<Value> = std::iter::once(first).chain(blocks).collect();
     raw(&json!({"content": content, "isError": true}))
 }
@@ -69,7 +72,9 @@ pub(super) fn answered(answered: &Answered, server: &str, tool: &str) -> Box<Raw
         }
         error["server"] = server.into();
         error["tool"] = tool.into();
-        return failed(&error, content.blocks);
+        let mut told = json!({"success": false, "error": error});
+        telling::beside(answered, &mut told);
+        return told_failed(&told, content.blocks);
     }
     let mut told = json!({"success": true, "result": content.result});
     telling::beside(answered, &mut told);
@@ -151,6 +156,22 @@ mod tests {
         assert_eq!(
             text,
             json!({"success": true, "result": null, "page": "ab.3", "left": "9 of 12 parts"})
+        );
+    }
+
+    #[test]
+    fn a_large_failure_is_not_cut_silently() {
+        let rest = Rest {
+            page: "ab.3".into(),
+            left: "9 of 12 parts".into(),
+        };
+        let result = json!({"content": [{"type": "text", "text": "line 1"}], "isError": true});
+        let (result, text) = told(&answered(&answer(&result, true, Some(rest)), "s", "t"));
+        assert_eq!(result["isError"], true);
+        assert_eq!(
+            text,
+            json!({"success": false, "error": {"code": "TOOL_EXECUTION_ERROR", "message": "line 1",
+                "server": "s", "tool": "t"}, "page": "ab.3", "left": "9 of 12 parts"})
         );
     }
 
