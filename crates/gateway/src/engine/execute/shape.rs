@@ -1,11 +1,11 @@
 //! The part of a result that is given at once.
 
-use serde_json::Value;
 use serde_json::value::RawValue;
 use toolcrib_core::content::Content;
 use toolcrib_core::{pages, tokens};
 
 use crate::engine::definition::raw;
+use crate::legible;
 
 /// What is wanted of a result.
 #[derive(Clone, Copy, Debug)]
@@ -41,8 +41,7 @@ pub(super) fn shape(result: &RawValue, wanted: Wanted) -> Option<Shaped> {
             next: None,
         });
     }
-    let value: Value = serde_json::from_str(result.get()).ok()?;
-    let mut content = Content::read(value);
+    let mut content = Content::read(legible::value(result));
     let page = pages::page(&content.result, wanted.from, wanted.tokens_max)?;
     if wanted.from == 0 && page.next.is_none() {
         // Only what is passed on as it is makes it large.
@@ -66,7 +65,7 @@ pub(super) fn shape(result: &RawValue, wanted: Wanted) -> Option<Shaped> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
@@ -105,6 +104,17 @@ mod tests {
         assert_eq!(read, items);
         assert!(parts > 3, "{parts}");
         assert!(shape(&result, wanted(200, 10_000)).is_none());
+    }
+
+    #[test]
+    fn a_large_result_with_half_a_character_is_cut_like_any_other() {
+        let lines = r"a line of text \ud83d\n".repeat(500);
+        let text = format!(r#"{{"content":[{{"type":"text","text":"{lines}"}}]}}"#);
+        let result = RawValue::from_string(text).unwrap();
+        let first = shape(&result, wanted(200, 0)).unwrap();
+        assert!(tokens::at_most(first.result.get()) <= 400);
+        let from = first.next.unwrap().from;
+        assert!(shape(&result, wanted(200, from)).is_some());
     }
 
     #[test]
