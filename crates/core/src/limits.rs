@@ -535,5 +535,5 @@ pub const DETAILS_TOKENS_MAX: usize = 1_500;
 pub const DETAILS_TOKENS_WANTED: usize = 132;
 /// Most parameters of one tool that details list.
 pub const DETAILS_PARAMETERS_MAX: usize = 400;
-/// Largest message that the MCP door reads from a pipe.
-pub const DOOR_LINE_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Largest message that the MCP door reads from a pipe: the same as over HTTP.
+pub const DOOR_LINE_BYTES_MAX: usize = DOOR_BODY_BYTES_MAX;

@@ -2,7 +2,7 @@
 
 /// Largest body that the HTTP door reads.
 pub const DOOR_BODY_BYTES_MAX: usize = 8 * 1024 * 1024;
-/// Most bytes of bodies that the HTTP door holds at once, over all connections.
+/// Most bytes of messages that a door holds at once: the HTTP door over all connections, and the one on a pipe.
 pub const DOOR_BODIES_BYTES_MAX: usize = 16 * DOOR_BODY_BYTES_MAX;
 /// Most messages in one batch.
 pub const DOOR_BATCH_MESSAGES_MAX: usize = 100;

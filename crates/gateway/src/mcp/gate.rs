@@ -6,8 +6,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use toolcrib_core::Code;
 use toolcrib_core::limits::{
-    DOOR_BUCKETS_MAX, DOOR_LISTENERS_MAX, DOOR_REQUESTS_BURST, DOOR_REQUESTS_IN_FLIGHT_MAX,
-    DOOR_REQUESTS_PER_SECOND,
+    DOOR_BODIES_BYTES_MAX, DOOR_BUCKETS_MAX, DOOR_LISTENERS_MAX, DOOR_REQUESTS_BURST,
+    DOOR_REQUESTS_IN_FLIGHT_MAX, DOOR_REQUESTS_PER_SECOND,
 };
 use toolcrib_core::policy::bucket::{State, take};
 use toolcrib_core::policy::{Principal, Rate};
@@ -20,6 +20,7 @@ use super::fields::raw;
 pub struct Gate {
     requests: Arc<Semaphore>,
     listeners: Arc<Semaphore>,
+    bytes: Arc<Semaphore>,
     buckets: Mutex<HashMap<Principal, State>>,
     rate: Rate,
 }
@@ -44,6 +45,7 @@ impl Gate {
         Self {
             requests: Arc::new(Semaphore::new(in_flight)),
             listeners: Arc::new(Semaphore::new(DOOR_LISTENERS_MAX)),
+            bytes: Arc::new(Semaphore::new(DOOR_BODIES_BYTES_MAX)),
             buckets: Mutex::default(),
             rate,
         }
@@ -61,6 +63,16 @@ impl Gate {
     pub fn listen(&self) -> Result<Entry, Fault> {
         let entry = Arc::clone(&self.listeners).try_acquire_owned();
         entry.map(Entry).map_err(|_| crowded())
+    }
+
+    /// Takes up room for a message of so many bytes while it is held. Those over HTTP are counted while they
+    /// come, where they are read.
+    pub fn hold(&self, bytes: usize) -> Result<Entry, Fault> {
+        let taken = u32::try_from(bytes)
+            .ok()
+            .and_then(|bytes| Arc::clone(&self.bytes).try_acquire_many_owned(bytes).ok());
+        let taken = taken.map(Entry);
+        taken.ok_or_else(|| overloaded("too much is being sent at once; try again in a moment"))
     }
 
     fn count(&self, principal: &Principal, now_ms: i64) -> Result<(), Fault> {
@@ -82,7 +94,8 @@ impl Gate {
     }
 }
 
-fn crowded() -> Fault {
+/// The refusal of a request that would be one too many at once.
+pub(super) fn crowded() -> Fault {
     overloaded("too many requests are under way; try again in a moment")
 }
 
@@ -140,6 +153,17 @@ mod tests {
         assert!(refused.data.unwrap().get().contains("OVERLOADED"));
         drop(first);
         assert!(gate.enter(&Principal::Local, 0).is_ok());
+    }
+
+    #[test]
+    fn no_more_bytes_than_allowed_are_held_at_once() {
+        let gate = Gate::default();
+        let held = gate.hold(DOOR_BODIES_BYTES_MAX - 1).unwrap();
+        let last = gate.hold(1).unwrap();
+        let refused = gate.hold(1).unwrap_err();
+        assert!(refused.data.unwrap().get().contains("OVERLOADED"));
+        drop((held, last));
+        assert!(gate.hold(DOOR_BODIES_BYTES_MAX).is_ok());
     }
 
     #[test]

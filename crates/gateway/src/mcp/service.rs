@@ -130,7 +130,16 @@ impl Service {
 
     /// Who serves, and what it offers.
     pub async fn describe(&self, context: &Context) -> Result<Description, Fault> {
-        let description = self.surface.describe(context).await?;
+        let (surface, own) = (Arc::clone(&self.surface), context.clone());
+        // In a task of its own, so that a panic costs one request.
+        let describing = tokio::spawn(async move {
+            tokio::select! {
+                description = surface.describe(&own) => description,
+                () = given_up(&own.cancel) => Err(cancelled()),
+            }
+        });
+        let description = describing.await;
+        let description = description.unwrap_or_else(|error| Err(fault(&error)))?;
         if self.surface.introduces_itself(&context.caller) {
             self.info.store(Some(Arc::new(description.info.clone())));
         }
@@ -342,6 +351,11 @@ pub(super) fn fault(error: &JoinError) -> Fault {
         return cancelled();
     }
     tracing::error!(%error, "a request ended in a panic");
+    panicked()
+}
+
+/// The fault of a request that ended in a panic.
+pub(super) fn panicked() -> Fault {
     Fault::new(
         rpc::INTERNAL_ERROR,
         "Toolcrib met a fault of its own while it answered; its log says more",

@@ -39,6 +39,18 @@ pub struct Session {
     closing: CancellationToken,
 }
 
+/// A request that is being answered. Its id is free again however that ends.
+struct Underway<'a> {
+    session: &'a Session,
+    id: Id,
+}
+
+impl Drop for Underway<'_> {
+    fn drop(&mut self) {
+        self.session.state().running.remove(&self.id);
+    }
+}
+
 #[derive(Default)]
 struct State {
     greeting: Option<Greeting>,
@@ -94,6 +106,11 @@ impl Session {
     /// Who speaks.
     pub fn caller(&self) -> &Arc<Caller> {
         &self.caller
+    }
+
+    /// Whether a request is being answered.
+    pub fn is_busy(&self) -> bool {
+        !self.state().running.is_empty()
     }
 
     /// Fires when the session has ended.
@@ -162,9 +179,8 @@ impl Session {
             }
             state.running.insert(id.clone(), arrival.cancel.clone());
         }
-        let outcome = self.answer(request, arrival, meta).await;
-        self.state().running.remove(&id);
-        outcome
+        let _underway = Underway { session: self, id };
+        self.answer(request, arrival, meta).await
     }
 
     async fn answer(self: &Arc<Self>, request: Request, arrival: Arrival, meta: &Meta) -> Outcome {

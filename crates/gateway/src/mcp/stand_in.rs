@@ -100,7 +100,7 @@ impl StandIn {
 }
 
 impl Surface for StandIn {
-    fn describe<'a>(&'a self, _: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
+    fn describe<'a>(&'a self, context: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
         let capabilities = json!({
             "tools": { "listChanged": true },
             "resources": { "subscribe": true },
@@ -109,7 +109,16 @@ impl Surface for StandIn {
         let Value::Object(capabilities) = capabilities else {
             unreachable!("it was written as an object")
         };
-        Box::pin(async move { Ok(Description::own(capabilities, Some("Try echo.".into()))) })
+        Box::pin(async move {
+            // What a client calls itself says how it wants to be greeted.
+            match context.client.name() {
+                "slowly" => tokio::time::sleep(Duration::from_secs(30)).await,
+                "never" => std::future::pending().await,
+                "panic" => panic!("as it was asked to"),
+                _ => {}
+            }
+            Ok(Description::own(capabilities, Some("Try echo.".into())))
+        })
     }
 
     fn handle<'a>(

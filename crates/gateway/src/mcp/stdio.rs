@@ -3,14 +3,17 @@
 //! Only the writer here touches the output, so that it carries MCP messages and nothing else.
 
 use std::io;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::Poll;
 use std::time::Duration;
 
+use futures::FutureExt;
 use futures::future::join_all;
 use serde_json::value::RawValue;
 use tokio::io::{AsyncBufReadExt, AsyncRead, AsyncWrite, AsyncWriteExt, BufReader};
 use tokio::sync::mpsc;
-use tokio_util::sync::CancellationToken;
+use tokio_util::sync::{CancellationToken, DropGuard};
 use tokio_util::task::TaskTracker;
 use toolcrib_core::limits::{
     DOOR_BATCH_MESSAGES_MAX, DOOR_LINE_BYTES_MAX, DOOR_REQUESTS_IN_FLIGHT_MAX, SHUTDOWN_DRAIN_MS,
@@ -19,10 +22,11 @@ use toolcrib_core::limits::{
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault, Id, Malformed, Message};
 
+use super::gate::{Entry, crowded};
 use super::meta::Meta;
 use super::outlet::{Outlet, one_line};
 use super::revision::Revision;
-use super::service::{Arrival, CANCELLED, Outcome, Request, Service};
+use super::service::{Arrival, CANCELLED, Outcome, Request, Service, cancelled, panicked};
 use super::session::Session;
 
 /// Who is on the other end, under the configuration in place: asked anew for every request.
@@ -55,6 +59,7 @@ where
         frames,
         tasks: TaskTracker::new(),
         running: Arc::default(),
+        greeted: Mutex::new(no_handshake()),
     };
     let mut lines = Lines::new(input);
     loop {
@@ -83,8 +88,39 @@ struct Pipe {
     caller: Whoever,
     frames: mpsc::Sender<Vec<u8>>,
     tasks: TaskTracker,
-    /// Requests of the stateless era that are under way.
+    /// Requests of the stateless era that are under way, and others that wait for the handshake.
     running: Arc<Mutex<Vec<Running>>>,
+    /// Fires when the latest handshake was answered.
+    greeted: Mutex<CancellationToken>,
+}
+
+/// What comes of a request.
+struct Answer {
+    /// None where the client does not want it any more.
+    frame: Option<Vec<u8>>,
+    /// Lets what came behind a handshake go on, once its answer is on its way.
+    handshake: Option<DropGuard>,
+}
+
+impl Answer {
+    async fn send(self, frames: &mpsc::Sender<Vec<u8>>) {
+        if let Some(frame) = self.frame {
+            let _ = frames.send(frame).await;
+        }
+        drop(self.handshake);
+    }
+}
+
+/// Takes a request off the list when it is dropped.
+struct Listed(Arc<Mutex<Vec<Running>>>, Id);
+
+impl Drop for Listed {
+    fn drop(&mut self) {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(place) = running.iter().position(|other| other.id == self.1) {
+            running.swap_remove(place);
+        }
+    }
 }
 
 struct Running {
@@ -104,36 +140,39 @@ impl Pipe {
             return self.batch(text);
         }
         match rpc::parse(text) {
-            Ok(message) => self.message(message).await,
+            Ok(message) => self.message(message, text.len()).await,
             Err(malformed) => self.refuse(malformed.id(), &described(&malformed)),
         }
     }
 
-    async fn message(&self, message: Message) {
-        match message {
-            Message::Request { id, method, params } => {
-                if self.tasks.len() >= DOOR_REQUESTS_IN_FLIGHT_MAX {
-                    let fault = Fault::new(rpc::INTERNAL_ERROR, "too many requests are under way");
-                    return self.refuse(Some(&id), &fault);
-                }
-                let frames = self.frames.clone();
-                // What comes behind the handshake needs it done, also from a client that does not wait.
-                let is_handshake = method == "initialize";
-                let answering = self.answer(Request { id, method, params });
-                if is_handshake {
-                    if let Some(frame) = answering.await {
-                        let _ = frames.send(frame).await;
-                    }
-                    return;
-                }
-                self.tasks.spawn(async move {
-                    if let Some(frame) = answering.await {
-                        let _ = frames.send(frame).await;
-                    }
-                });
-            }
-            other => self.heed(other),
+    async fn message(&self, message: Message, bytes: usize) {
+        let Message::Request { id, method, params } = message else {
+            return self.heed(message);
+        };
+        let held = match self.room(bytes) {
+            Ok(held) => held,
+            Err(fault) => return self.refuse(Some(&id), &fault),
+        };
+        let frames = self.frames.clone();
+        let is_handshake = method == "initialize";
+        let mut answering = Box::pin(self.answer(Request { id, method, params }));
+        // The revision is agreed on in the first step, and what comes next may depend on it; who serves may
+        // take a while to find out.
+        if is_handshake && let Poll::Ready(answer) = futures::poll!(&mut answering) {
+            return answer.send(&frames).await;
         }
+        self.tasks.spawn(async move {
+            answering.await.send(&frames).await;
+            drop(held);
+        });
+    }
+
+    /// Room for a request of so many bytes, or why there is none.
+    fn room(&self, bytes: usize) -> Result<Entry, Fault> {
+        if self.tasks.len() >= DOOR_REQUESTS_IN_FLIGHT_MAX {
+            return Err(crowded());
+        }
+        self.service.gate().hold(bytes)
     }
 
     fn heed(&self, message: Message) {
@@ -149,8 +188,9 @@ impl Pipe {
         }
     }
 
-    /// Answers a request with a frame; none where the client does not want it any more.
-    fn answer(&self, request: Request) -> impl Future<Output = Option<Vec<u8>>> + Send + 'static {
+    /// Answers a request. What comes behind a handshake needs it done and waits for it, also from a client that
+    /// does not; a panic is one answer.
+    fn answer(&self, request: Request) -> impl Future<Output = Answer> + Send + 'static {
         let id = request.id.clone();
         let cancel = CancellationToken::new();
         let arrival = Arrival {
@@ -162,28 +202,53 @@ impl Pipe {
         };
         let meta = Meta::of(request.params.as_deref());
         let is_stateless = meta.is_stateless() || request.method == "server/discover";
-        if is_stateless {
+        let (greeted, handshake) = self.behind(&request.method, is_stateless);
+        let waits = !greeted.is_cancelled();
+        let listed = (is_stateless || waits).then(|| {
             self.running().push(Running {
                 id: id.clone(),
-                cancel,
-                listens: request.method == "subscriptions/listen",
+                cancel: cancel.clone(),
+                listens: is_stateless && request.method == "subscriptions/listen",
             });
-        }
+            Listed(Arc::clone(&self.running), id.clone())
+        });
         let (service, session) = (Arc::clone(&self.service), Arc::clone(&self.session));
-        let running = Arc::clone(&self.running);
-        async move {
-            let outcome = if is_stateless {
+        let answering = async move {
+            if is_stateless {
                 let reply = service.stateless(request, arrival).await;
-                let mut running = running.lock().unwrap_or_else(PoisonError::into_inner);
-                if let Some(place) = running.iter().position(|other| other.id == id) {
-                    running.swap_remove(place);
-                }
-                reply.outcome
-            } else {
-                session.request(request, arrival).await
-            };
-            frame(&id, outcome)
+                drop(listed);
+                return reply.outcome;
+            }
+            tokio::select! {
+                biased;
+                () = greeted.cancelled() => {}
+                () = cancel.cancelled() => return Err(cancelled()),
+            }
+            drop(listed);
+            session.request(request, arrival).await
+        };
+        async move {
+            let outcome = AssertUnwindSafe(answering).catch_unwind().await;
+            let outcome = outcome.unwrap_or_else(|_| Err(panicked()));
+            Answer {
+                frame: frame(&id, outcome),
+                handshake,
+            }
         }
+    }
+
+    /// What a request has to wait for; and where it is a handshake, what lets those behind it go on.
+    fn behind(&self, method: &str, is_stateless: bool) -> (CancellationToken, Option<DropGuard>) {
+        if is_stateless || method == "ping" {
+            return (no_handshake(), None);
+        }
+        let mut greeted = self.greeted.lock().unwrap_or_else(PoisonError::into_inner);
+        let before = greeted.clone();
+        if method != "initialize" {
+            return (before, None);
+        }
+        *greeted = CancellationToken::new();
+        (before, Some(greeted.clone().drop_guard()))
     }
 
     fn batch(&self, text: &[u8]) {
@@ -204,11 +269,16 @@ impl Pipe {
                 return self.refuse(None, &Fault::new(rpc::PARSE_ERROR, error.to_string()));
             }
         };
+        let held = match self.room(text.len()) {
+            Ok(held) => held,
+            Err(fault) => return self.refuse(None, &fault),
+        };
         let mut answers = Vec::new();
         for message in messages {
             match rpc::parse(message.get().as_bytes()) {
                 Ok(Message::Request { id, method, params }) => {
                     let answering = self.answer(Request { id, method, params });
+                    let answering = async move { answering.await.frame };
                     answers.push(futures::future::Either::Left(answering));
                 }
                 Ok(other) => self.heed(other),
@@ -225,6 +295,7 @@ impl Pipe {
             if !answers.is_empty() {
                 let _ = frames.send(joined(&answers)).await;
             }
+            drop(held);
         });
     }
 
@@ -274,6 +345,13 @@ impl Pipe {
         let grace = Duration::from_millis(SHUTDOWN_GRACE_MS);
         let _ = tokio::time::timeout(grace, self.tasks.wait()).await;
     }
+}
+
+/// What there is to wait for where nobody has begun a handshake.
+fn no_handshake() -> CancellationToken {
+    let greeted = CancellationToken::new();
+    greeted.cancel();
+    greeted
 }
 
 /// The text of an answer; none where the client does not want it any more.

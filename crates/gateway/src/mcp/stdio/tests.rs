@@ -6,6 +6,8 @@ use super::*;
 use crate::mcp::stand_in::{StandIn, caller, service};
 use crate::mcp::surface::Change;
 
+mod handshake;
+
 /// A client on the other end of the pipe.
 struct Peer {
     input: Option<DuplexStream>,
