@@ -228,8 +228,13 @@ impl Endpoint {
         let cancel = seat.session.closing().child_token();
         let stream = Stream::new();
         let arrival = arrival(&letter, letter.form.outlet(&stream), cancel);
-        let (id, session) = (request.id.clone(), Arc::clone(&seat.session));
-        let answering = async move { (session.request(request, arrival).await, false) };
+        let (id, asked) = (request.id.clone(), Arc::clone(&seat));
+        let answering = async move {
+            let outcome = asked.session.request(request, arrival).await;
+            // However long that took, the client has its time from now on.
+            asked.touch();
+            (outcome, false)
+        };
         let running = self.door.work.tasks.spawn(answering);
         Answering {
             id,
@@ -291,6 +296,7 @@ impl Endpoint {
         }
         let answers = futures::future::join_all(answers).await;
         let answers: Vec<Vec<u8>> = answers.into_iter().filter_map(Result::ok).collect();
+        seat.touch();
         if answers.is_empty() {
             return StatusCode::ACCEPTED.into_response();
         }

@@ -92,8 +92,8 @@ impl Seat {
     fn is_idle(&self, now: Instant) -> bool {
         let used = *self.used.lock().unwrap_or_else(PoisonError::into_inner);
         let idle = now.saturating_duration_since(used) >= Duration::from_millis(SESSION_IDLE_MS);
-        // An open stream of messages shows that somebody is there.
-        idle && Arc::strong_count(&self.standing) <= 2
+        // An open stream of messages, or a request that is being answered, shows that somebody is there.
+        idle && Arc::strong_count(&self.standing) <= 2 && !self.session.is_busy()
     }
 
     fn streams(&self) -> MutexGuard<'_, Streams> {

@@ -11,6 +11,7 @@ use crate::mcp::surface::Change;
 
 mod drain;
 mod eras;
+mod idle;
 mod sockets;
 
 /// A door over the stand-in surface, and somebody on loopback before it.
