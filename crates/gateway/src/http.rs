@@ -15,6 +15,7 @@ mod listener;
 mod metadata;
 pub mod metrics;
 mod sessions;
+mod sharing;
 mod stall;
 pub mod stand;
 #[cfg(test)]
@@ -45,6 +46,7 @@ use identity::Identity;
 use jwt::Tokens;
 use metrics::Metrics;
 use sessions::Sessions;
+use sharing::Sharing;
 
 pub use listener::{Bound, Work, bind};
 
@@ -209,15 +211,19 @@ async fn check(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
     let _under_way = door.work.tasks.token();
     let path = metrics::label(request.uri().path());
     let begun = tokio::time::Instant::now();
-    let checked = door.guard.load().check(request.headers(), request.uri());
-    let mut response = match checked {
-        Ok(()) => next.run(request).await,
-        Err(why) => (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
+    let guard = door.guard.load_full();
+    let sharing = Sharing::of(&guard, request.headers());
+    let preflight = sharing.preflight(request.method(), request.headers());
+    let mut response = match (guard.check(request.headers(), request.uri()), preflight) {
+        (Ok(()), Some(preflight)) => preflight,
+        (Ok(()), None) => next.run(request).await,
+        (Err(why), _) => (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
     };
     let nosniff = HeaderValue::from_static("nosniff");
     response
         .headers_mut()
         .insert(header::X_CONTENT_TYPE_OPTIONS, nosniff);
+    sharing.mark(response.headers_mut());
     door.metrics
         .count(path, response.status().as_u16(), begun.elapsed());
     response

@@ -240,7 +240,8 @@ impl Default for Registry {
 pub struct Http {
     /// Address and port. Anything but loopback needs authentication.
     pub listen: String,
-    /// Origins of web pages that may connect; loopback ones always may.
+    /// Origins of web pages that may connect and whose scripts may read what they are answered. Loopback ones may always
+    /// connect; for their scripts to read it, they are named here, too.
     pub allowed_origins: Vec<String>,
     /// Host names under which the door may be reached; loopback ones always may.
     pub allowed_hosts: Vec<String>,

@@ -65,6 +65,8 @@ pub const HTTP_HEADERS_MS_MAX: u64 = 10_000;
 pub const HTTP_BODY_MS_MAX: u64 = 30_000;
 /// How long a client may read nothing of what waits to be written to it.
 pub const HTTP_STALL_MS: u64 = 60_000;
+/// How long a browser may go by what it was told about a page of another origin.
+pub const HTTP_PREFLIGHT_SECONDS: u32 = 600;
 /// How often an open stream says that it is alive.
 pub const HTTP_KEEP_ALIVE_MS: u64 = 15_000;
 /// Longest bearer token that is looked at.

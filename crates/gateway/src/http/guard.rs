@@ -2,7 +2,7 @@
 //! of this machine.
 
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri, header};
+use axum::http::{HeaderMap, HeaderValue, Uri, header};
 use toolcrib_config::model::settings::Http;
 use url::{Host, Url};
 
@@ -33,11 +33,7 @@ impl Guard {
 
     /// Checks `Host` and `Origin`, or says what is wrong.
     pub fn check(&self, headers: &HeaderMap, uri: &Uri) -> Result<(), String> {
-        let text = |name| {
-            headers
-                .get(name)
-                .map(|value: &axum::http::HeaderValue| value.to_str())
-        };
+        let text = |name| headers.get(name).map(|value: &HeaderValue| value.to_str());
         match text(header::HOST) {
             Some(Ok(host)) => self.host(host)?,
             Some(Err(_)) => return Err("the Host header is not readable".to_owned()),
@@ -51,6 +47,18 @@ impl Guard {
             Some(Ok(origin)) => self.origin(origin),
             Some(Err(_)) => Err("the Origin header is not readable".to_owned()),
         }
+    }
+
+    /// Whether what is answered depends on the origin that a page names.
+    pub fn tells_origins_apart(&self) -> bool {
+        !self.origins.is_empty()
+    }
+
+    /// The origin of a page whose scripts may read what is answered: one that the settings name.
+    pub fn shared_with<'a>(&self, headers: &'a HeaderMap) -> Option<&'a HeaderValue> {
+        let origin = headers.get(header::ORIGIN)?;
+        let text = origin.to_str().ok()?.to_ascii_lowercase();
+        self.origins.contains(&text).then_some(origin)
     }
 
     fn host(&self, host: &str) -> Result<(), String> {

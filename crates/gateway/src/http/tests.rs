@@ -12,6 +12,7 @@ use crate::mcp::surface::Change;
 mod drain;
 mod eras;
 mod idle;
+mod pages;
 mod sockets;
 
 /// A door over the stand-in surface, and somebody on loopback before it.
