@@ -96,14 +96,37 @@ pub fn digest<'a>(servers: usize, tools: usize, subjects: impl Iterator<Item = &
     }
     let mut counts: Vec<(&str, usize)> = counts.into_iter().collect();
     counts.sort_by_key(|(name, count)| (std::cmp::Reverse(*count), *name));
-    let head = format!("{tools} tools on {servers} servers");
-    for shown in (1..=counts.len().min(DIGEST_DOMAINS_MAX)).rev() {
-        let listed: Vec<String> = counts[..shown]
-            .iter()
-            .map(|(name, count)| format!("{name} {count}"))
-            .collect();
-        let more = if shown < counts.len() { ", …" } else { "" };
-        let line = format!("{head}: {}{more}", listed.join(", "));
+    let counts = counts.iter().map(|(name, count)| format!("{name} {count}"));
+    let head = format!(
+        "{} on {}",
+        counted(tools, "tool"),
+        counted(servers, "server")
+    );
+    bounded(head, &counts.collect::<Vec<_>>())
+}
+
+/// The same while servers have not said yet which tools they have: how many servers there are, and the first
+/// of them by name.
+pub fn digest_of_servers(servers: &[&str]) -> String {
+    if servers.is_empty() {
+        return String::new();
+    }
+    let names: Vec<String> = servers.iter().map(|&name| name.to_owned()).collect();
+    bounded(counted(servers.len(), "server"), &names)
+}
+
+fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        _ => format!("{count} {what}s"),
+    }
+}
+
+/// A beginning and as many items behind it as the line may hold.
+fn bounded(head: String, items: &[String]) -> String {
+    for shown in (1..=items.len().min(DIGEST_DOMAINS_MAX)).rev() {
+        let more = if shown < items.len() { ", …" } else { "" };
+        let line = format!("{head}: {}{more}", items[..shown].join(", "));
         if tokens::fits(&line, DIGEST_TOKENS_MAX) {
             return line;
         }
@@ -124,6 +147,12 @@ mod tests {
         let subjects: Vec<String> = (0..40).map(|n| format!("subject{n}.inner")).collect();
         let line = digest(1_000, 100_000, subjects.iter().map(String::as_str));
         assert!(tokens::at_most(&line) <= DIGEST_TOKENS_MAX, "{line}");
+        let text = serde_json::to_string(&definitions(&line)).unwrap();
+        assert!(real(&text) < 400, "{}: {text}", real(&text));
+        let names: Vec<String> = (0..1_000).map(|n| format!("{n}-日本語-qzxj")).collect();
+        let names: Vec<&str> = names.iter().map(String::as_str).collect();
+        let line = digest_of_servers(&names);
+        assert!(line.starts_with("1000 servers: 0-"), "{line}");
         let text = serde_json::to_string(&definitions(&line)).unwrap();
         assert!(real(&text) < 400, "{}: {text}", real(&text));
     }
@@ -179,7 +208,7 @@ mod tests {
 
     #[test]
     fn the_digest_follows_the_documented_sentence() {
-        let tools = definitions("3 tools on 1 servers: github 3");
+        let tools = definitions("3 tools on 1 server: github 3");
         let text = tools[1]["description"].as_str().unwrap();
         assert!(
             text.starts_with(
@@ -189,17 +218,29 @@ mod tests {
     }
 
     #[test]
+    fn the_digest_names_servers_while_their_tools_are_not_known() {
+        assert_eq!(digest_of_servers(&[]), "");
+        assert_eq!(digest_of_servers(&["good"]), "1 server: good");
+        assert_eq!(
+            digest_of_servers(&["dead", "good"]),
+            "2 servers: dead, good"
+        );
+        let long = "x".repeat(500);
+        assert_eq!(digest_of_servers(&[long.as_str()]), "1 server");
+    }
+
+    #[test]
     fn the_digest_counts_subjects_and_does_not_depend_on_their_order() {
         let subjects = ["github.issues", "github.pulls", "files", "", "mail.send"];
         let line = digest(3, 5, subjects.into_iter());
         assert_eq!(line, "5 tools on 3 servers: github 2, files 1, mail 1");
         assert_eq!(line, digest(3, 5, subjects.into_iter().rev()));
         assert_eq!(digest(2, 0, subjects.into_iter()), "");
-        assert_eq!(digest(1, 2, [].into_iter()), "2 tools on 1 servers");
+        assert_eq!(digest(1, 2, [].into_iter()), "2 tools on 1 server");
         let long = "x".repeat(500);
         assert_eq!(
             digest(1, 1, [long.as_str()].into_iter()),
-            "1 tools on 1 servers"
+            "1 tool on 1 server"
         );
     }
 }

@@ -34,6 +34,8 @@ pub struct Found<'a> {
     pub total: usize,
     /// How many servers have not said yet which tools they have.
     pub pending_servers: usize,
+    /// How many servers could not be asked for their tools: while there are any, nothing is known to be absent.
+    pub failed_servers: usize,
     /// Whether the caller asked for a number of hits: then none is left out.
     pub limited: bool,
 }
@@ -46,6 +48,8 @@ struct Answer<'a> {
     more: bool,
     #[serde(skip_serializing_if = "is_zero")]
     pending_servers: usize,
+    #[serde(skip_serializing_if = "is_zero")]
+    failed_servers: usize,
 }
 
 #[derive(Serialize)]
@@ -202,6 +206,7 @@ fn written(found: &Found<'_>, signatures: &[String], level: Level) -> String {
         results,
         total: found.total,
         pending_servers: found.pending_servers,
+        failed_servers: found.failed_servers,
     };
     serde_json::to_string(&answer).unwrap_or_default()
 }
@@ -236,8 +241,8 @@ mod tests {
         Found {
             hits: hits.collect(),
             total: tools.len(),
-            pending_servers: 0,
             limited,
+            ..Found::default()
         }
     }
 
@@ -264,6 +269,18 @@ mod tests {
     #[test]
     fn nothing_found_is_an_empty_list_with_a_total() {
         assert_eq!(answer(&Found::default()), r#"{"results":[],"total":0}"#);
+    }
+
+    #[test]
+    fn a_search_does_not_claim_absence_while_servers_could_not_be_asked() {
+        let found = Found {
+            failed_servers: 1,
+            ..Found::default()
+        };
+        assert_eq!(
+            answer(&found),
+            r#"{"results":[],"total":0,"failed_servers":1}"#
+        );
     }
 
     #[test]
@@ -339,6 +356,7 @@ mod tests {
                 for hit in &mut found.hits {
                     hit.relevance = relevance;
                 }
+                (found.pending_servers, found.failed_servers) = (1_000, 1_000);
                 let text = answer(&found);
                 assert!(tokens::at_most(&text) <= SEARCH_TOKENS_MAX, "{text}");
                 assert_eq!(read(&text)["total"], tools.len());

@@ -79,6 +79,8 @@ pub struct Found<'a> {
     pub alternatives: Vec<Choice>,
     /// How many adapters have not said yet what they can do.
     pub pending: usize,
+    /// How many adapters could not be asked what they can do.
+    pub failed: usize,
 }
 
 /// From everything to the least that can be executed.
@@ -219,10 +221,11 @@ fn undecided(asked: &Asked<'_>, found: &Found<'_>) -> Value {
         field: "tool_id".to_owned(),
         question: format!("Which tool is meant: {}?", names.join(", ")),
     });
-    let next = match (any, found.pending) {
-        (true, _) => steps::CHOOSE,
-        (false, 0) => steps::REPHRASE,
-        (false, _) => steps::WAIT,
+    let next = match (any, found.pending, found.failed) {
+        (true, ..) => steps::CHOOSE,
+        (false, 0, 0) => steps::REPHRASE,
+        (false, 0, _) => steps::UNHEARD,
+        (false, ..) => steps::WAIT,
     };
     let mut answer = json!({
         "recommended": null,
@@ -252,6 +255,9 @@ fn search_context(asked: &Asked<'_>, found: &Found<'_>) -> Value {
     });
     if found.pending > 0 {
         context["pending_servers"] = found.pending.into();
+    }
+    if found.failed > 0 {
+        context["failed_servers"] = found.failed.into();
     }
     context
 }
@@ -326,7 +332,7 @@ mod tests {
         let found = Found {
             recommended: Some((choice("charge", 0.953), action(&schema))),
             alternatives: vec![choice("refund", 0.2)],
-            pending: 0,
+            ..Found::default()
         };
         let told = answer(
             &asked("charge ada@example.com", context.as_object().unwrap()),
@@ -418,6 +424,14 @@ mod tests {
         assert_eq!(told["next_step"], steps::WAIT);
         assert_eq!(told["search_context"]["mode"], "adapter-specific");
         assert_eq!(told["search_context"]["pending_servers"], 2);
+        assert_eq!(told["search_context"].get("failed_servers"), None);
+        let failed = Found {
+            failed: 1,
+            ..Found::default()
+        };
+        let told = answer(&asked("x", &context), &failed);
+        assert_eq!(told["next_step"], steps::UNHEARD);
+        assert_eq!(told["search_context"]["failed_servers"], 1);
     }
 
     #[test]

@@ -13,6 +13,8 @@ pub const REPHRASE: &str =
 /// After an intent that nothing fits while tools are still being asked for.
 pub const WAIT: &str =
     "Nothing fits yet, and not every adapter has said what it can do; ask again in a moment";
+/// After an intent that nothing fits while some adapters could not be asked.
+pub const UNHEARD: &str = "Nothing fits, but not every adapter could be asked; gateway.adapters says which are down, or say it in other words";
 /// After a list of adapters.
 pub const EXPLORE: &str =
     "Use gateway.intent with your task, or gateway.tools to explore an adapter";

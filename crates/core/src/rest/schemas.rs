@@ -150,6 +150,7 @@ pub(super) fn all() -> Value {
                         "matched_adapters": texts,
                         "query_interpreted": text,
                         "pending_servers": count,
+                        "failed_servers": count,
                     },
                 },
             },
@@ -319,8 +320,14 @@ pub(super) fn all() -> Value {
         },
         "SearchAnswer": {
             "type": "object",
-            "required": ["results", "total", "confidence", "pending_servers"],
-            "properties": {"results": list("ToolRow"), "total": count, "confidence": share, "pending_servers": count},
+            "required": ["results", "total", "confidence", "pending_servers", "failed_servers"],
+            "properties": {
+                "results": list("ToolRow"),
+                "total": count,
+                "confidence": share,
+                "pending_servers": count,
+                "failed_servers": count,
+            },
         },
         "Verdict": {
             "type": "object",

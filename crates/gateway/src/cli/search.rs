@@ -78,6 +78,7 @@ impl Search {
                     "total": found.total,
                     "confidence": rounded(found.confidence),
                     "pendingServers": found.pending_servers,
+                    "failedServers": found.failed_servers,
                 }));
             } else {
                 show(context, &query, &found);

@@ -45,7 +45,7 @@ impl Desk {
             let hits = hits.iter().take(most);
             hits.map(|hit| choice(&found, hit, &wish)).collect()
         };
-        let pending = found.pending_servers;
+        let (pending, failed) = (found.pending_servers, found.failed_servers);
         let told = if let Some(hit) = sure {
             let entry = &hit.entry;
             let action = Action {
@@ -57,12 +57,14 @@ impl Desk {
                 recommended: Some((choice(&found, hit, &wish), action)),
                 alternatives: choose(&hits[1..], limit),
                 pending,
+                failed,
             }
         } else {
             intent::Found {
                 recommended: None,
                 alternatives: choose(&found.alternatives, limit.max(2)),
                 pending,
+                failed,
             }
         };
         Ok(intent::answer(&asked, &told))

@@ -75,6 +75,10 @@ impl Engine {
         };
         let patience = search.patience.unwrap_or(SEARCH_WAIT);
         let view = self.view(server.as_deref(), patience).await;
+        if let Some(name) = server.as_deref().filter(|_| view.failed > 0) {
+            // Nothing found would say that the server has no such tool, which nobody knows.
+            return Err(self.unreachable(name));
+        }
         self.store.count("search", 1, self.clock.now_ms());
         let lifts = self.lifts(caller, &search.query).await;
         let scope = Scope {

@@ -27,6 +27,7 @@ use crate::engine::answer::{self, Reply};
 use crate::engine::ask::{Execution, Listing, Search};
 use crate::engine::error::Error;
 use crate::engine::upstream::Health;
+use crate::engine::rack::Rack;
 
 /// The five tools over an engine.
 pub struct Discovery {
@@ -62,18 +63,24 @@ impl Discovery {
     /// The definitions of the five, with a line on what this caller can find.
     pub fn tools(&self, caller: &Caller) -> Vec<Value> {
         let snapshot = self.engine.snapshot();
+        let racks = snapshot
+            .racks()
+            .filter(|rack| rack.supplier.enabled && self.engine.shows(caller, &rack.supplier.name));
+        let racks: Vec<&Arc<Rack>> = racks.collect();
+        if !racks.iter().all(|rack| rack.is_known()) {
+            // What is known so far is no measure of what there is.
+            let names: Vec<&str> = racks.iter().map(|rack| &*rack.supplier.name).collect();
+            return definitions::definitions(&definitions::digest_of_servers(&names));
+        }
         let mut subjects = Vec::new();
-        let (mut servers, mut tools) = (0, 0);
-        for rack in snapshot.racks() {
-            let before = tools;
+        for rack in &racks {
             for mark in rack.marks() {
                 if mark.visible(caller) == Visibility::Shown {
-                    tools += 1;
                     subjects.push(mark.domain().unwrap_or(&rack.supplier.name));
                 }
             }
-            servers += usize::from(tools > before);
         }
+        let (servers, tools) = (racks.len(), subjects.len());
         let digest = definitions::digest(servers, tools, subjects.into_iter());
         definitions::definitions(&digest)
     }
@@ -147,6 +154,7 @@ impl Discovery {
             hits: hits.collect(),
             total: found.total,
             pending_servers: found.pending_servers,
+            failed_servers: found.failed_servers,
             limited: limit.is_some(),
         });
         Ok(told::text(&answer))

@@ -137,6 +137,7 @@ impl Counter {
             "total": found.total,
             "confidence": share(found.confidence),
             "pending_servers": found.pending_servers,
+            "failed_servers": found.failed_servers,
         })))
     }
 }
