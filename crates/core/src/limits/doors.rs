@@ -120,6 +120,8 @@ pub const SELECTS_MAX: usize = 8;
 pub const PAGE_UNITS_LEAST: usize = 4;
 /// Most tools on one page of a list in full mode.
 pub const FULL_PAGE_TOOLS: usize = 200;
+/// How long a list in full mode waits for servers that have not said yet what they have.
+pub const FULL_WAIT_MS: u64 = 5_000;
 /// Most tools that are pinned beside the five.
 pub const PINNED_TOOLS_MAX: usize = 64;
 /// How long the list of tools waits for the server of a pinned one that has not said yet what it has.

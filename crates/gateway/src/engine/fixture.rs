@@ -55,6 +55,8 @@ pub(super) enum Lists {
     Hangs,
     /// Answers when it is let.
     Waits(Vec<Value>, Arc<tokio::sync::Notify>),
+    /// Says after so many milliseconds that it has one tool.
+    Late(u64),
 }
 
 /// What a server does when it is called.
@@ -141,6 +143,10 @@ impl Upstream for Puppets {
                 Some(Lists::Waits(tools, let_go)) => {
                     let_go.notified().await;
                     Ok(listed(&tools, false))
+                }
+                Some(Lists::Late(ms)) => {
+                    tokio::time::sleep(std::time::Duration::from_millis(ms)).await;
+                    Ok(listed(&[tool("late")], false))
                 }
                 None => Err(DiscoveryError::ConnectionFailed("nobody there".into())),
             }

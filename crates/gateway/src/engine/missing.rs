@@ -33,6 +33,11 @@ impl Engine {
         error
     }
 
+    /// The tools that the words of a name find for this caller, where it is not known whose it was to be.
+    pub fn near_tools(&self, caller: &Caller, name: &str) -> Vec<Arc<Entry>> {
+        near_tools(&self.snapshot(), caller, &[], name)
+    }
+
     /// There is no such tool, or none that this caller may know of.
     pub(super) fn no_tool(&self, caller: &Caller, server: &str, tool: &str) -> Box<Error> {
         let snapshot = self.snapshot();

@@ -4,6 +4,7 @@ mod adapter;
 mod catalog;
 mod child;
 mod confirmation;
+mod doors;
 mod execution;
 mod finding;
 mod keys;

@@ -7,6 +7,7 @@ use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
+use toolcrib_core::policy::{Caller, Visibility, visible};
 use toolcrib_core::rpc::{self, Fault};
 
 use super::discovery::input::{Bad, options_at};
@@ -15,6 +16,7 @@ use super::surface::Context;
 use crate::engine::answer::Outcome;
 use crate::engine::ask::{CallOptions, Execution};
 use crate::engine::error::Error;
+use crate::engine::snapshot::Snapshot;
 use crate::engine::upstream::Client;
 
 /// Where options travel in `_meta` of a call that is named after its tool.
@@ -118,6 +120,25 @@ pub fn passed(outcome: Outcome) -> Box<RawValue> {
             raw(&json!({ "content": [{ "type": "text", "text": told.to_string() }] }))
         }
     }
+}
+
+/// Which parameters of a tool, by whatever spelling, a client repeats in headers: parameter and header.
+/// None of a tool that the caller may not know of.
+pub fn mirrored(
+    snapshot: &Snapshot,
+    caller: &Caller,
+    server: &str,
+    tool: &str,
+) -> Vec<(String, String)> {
+    let entry = snapshot.rack(server).and_then(|rack| rack.find(tool));
+    let entry = entry.filter(|entry| visible(caller, &entry.subject()) != Visibility::Hidden);
+    let properties = entry.and_then(|entry| entry.tool.input_schema.get("properties"));
+    let properties = properties.and_then(Value::as_object).into_iter().flatten();
+    let annotated = properties.filter_map(|(name, schema)| {
+        let header = schema.get("x-mcp-header")?.as_str()?;
+        Some((name.clone(), header.to_owned()))
+    });
+    annotated.collect()
 }
 
 /// A failure of a call as a result that a model can read and act on.

@@ -13,9 +13,9 @@ use serde_json::{Map, Value, json};
 use tokio::sync::{broadcast, watch};
 use toolcrib_config::load::Config;
 use toolcrib_config::model::settings::Mode;
-use toolcrib_core::policy::{Caller, Visibility, visible};
+use toolcrib_core::Code;
+use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault};
-use toolcrib_core::{Code, ToolId};
 
 use super::bridge::{self, Bridge, OPTIONS, execution, failure, options_in};
 use super::fields::{Fields, raw};
@@ -418,22 +418,9 @@ impl Surface for Flat {
 
     fn mirrored(&self, caller: &Caller, tool: &str) -> Vec<(String, String)> {
         let snapshot = self.engine.snapshot();
-        let Ok(server) = sole(&snapshot) else {
-            return Vec::new();
-        };
-        let id = ToolId::new(&*server.name, tool);
-        let Some(entry) = snapshot.entry(&id) else {
-            return Vec::new();
-        };
-        if visible(caller, &entry.subject()) == Visibility::Hidden {
-            return Vec::new();
+        match sole(&snapshot) {
+            Ok(server) => bridge::mirrored(&snapshot, caller, &server.name, tool),
+            Err(_) => Vec::new(),
         }
-        let properties = entry.tool.input_schema.get("properties");
-        let properties = properties.and_then(Value::as_object).into_iter().flatten();
-        let annotated = properties.filter_map(|(name, schema)| {
-            let header = schema.get("x-mcp-header")?.as_str()?;
-            Some((name.clone(), header.to_owned()))
-        });
-        annotated.collect()
     }
 }

@@ -1,35 +1,43 @@
 //! Every tool that the caller may run, each under a name that every client takes: for debugging.
 
 mod capability;
+mod names;
 
-use std::sync::Arc;
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::time::Duration;
 
-use futures::future::BoxFuture;
-use serde_json::json;
+use futures::future::{BoxFuture, join_all};
 use serde_json::value::RawValue;
-use tokio::sync::broadcast;
-use toolcrib_core::Code;
-use toolcrib_core::limits::FULL_PAGE_TOOLS;
+use serde_json::{Map, Value, json};
+use tokio::sync::{broadcast, watch};
+use tokio::time::{Instant, timeout_at};
+use toolcrib_core::limits::{FULL_PAGE_TOOLS, FULL_WAIT_MS};
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault};
+use toolcrib_core::schema::signature;
+use toolcrib_core::{Code, ToolId};
 
-use super::bridge::{execution, failure, options_in, passed};
+use super::bridge::{execution, failure, mirrored, options_in, passed};
 use super::fields::{Fields, raw};
 use super::service::{Outcome, not_offered};
-use super::surface::{Change, Context, Surface};
+use super::surface::{Change, Context, Description, Surface};
 use crate::engine::Engine;
 use crate::engine::ask::{Execution, Listing};
+use crate::engine::error::Error;
 use crate::engine::snapshot::Entry;
+use crate::telling;
 
-/// Longest name that every client takes.
-const NAME_BYTES_MAX: usize = 64;
-/// Digits of the hash that tells names apart which would be the same otherwise.
-const HASH_DIGITS: usize = 8;
+pub(crate) use names::name;
 
 /// Every tool of an engine.
 pub struct Full {
     engine: Arc<Engine>,
     changes: broadcast::Sender<Change>,
+    /// Is there once somebody tells when another configuration is in place.
+    followed: OnceLock<()>,
+    /// Servers that were left out of a list because they are slow, and are still waited for.
+    late: Arc<Mutex<HashSet<String>>>,
 }
 
 impl Full {
@@ -38,27 +46,72 @@ impl Full {
         Self {
             engine,
             changes: broadcast::channel(16).0,
+            followed: OnceLock::new(),
+            late: Arc::default(),
         }
     }
 
-    /// The tools that a caller may run, in the order of the configuration.
+    /// The tools that a caller may run, in the order of the configuration, once every server has said
+    /// which it has, or failed to.
     pub(crate) async fn tools(&self, caller: &Caller) -> Vec<Arc<Entry>> {
+        let servers = self.servers();
+        let lists = servers.iter().map(|server| self.tools_of(server, caller));
+        join_all(lists).await.into_iter().flatten().collect()
+    }
+
+    /// The same as far as servers answer in time; when another one has, it is told that the list has
+    /// changed.
+    async fn ready(&self, caller: &Caller) -> Vec<Arc<Entry>> {
+        let until = Instant::now() + Duration::from_millis(FULL_WAIT_MS);
+        let servers = self.servers();
+        let lists = servers.iter().map(async |server| {
+            let list = timeout_at(until, self.tools_of(server, caller)).await;
+            list.unwrap_or_else(|_| {
+                self.expect(server, caller);
+                Vec::new()
+            })
+        });
+        join_all(lists).await.into_iter().flatten().collect()
+    }
+
+    /// The servers that are used, in the order of the configuration.
+    fn servers(&self) -> Vec<String> {
         let snapshot = self.engine.snapshot();
-        let mut tools = Vec::new();
-        for supplier in snapshot.suppliers().filter(|supplier| supplier.enabled) {
-            let listing = Listing {
-                server: supplier.name.to_string(),
-                ..Listing::default()
-            };
-            // A server that cannot be asked has no tools now; the others do.
-            match self.engine.list_tools(caller, listing).await {
-                Ok(page) => tools.extend(page.tools),
-                Err(error) => {
-                    tracing::debug!(server = %supplier.name, %error, "no tools of it are listed");
-                }
-            }
+        let used = snapshot.suppliers().filter(|supplier| supplier.enabled);
+        used.map(|supplier| supplier.name.to_string()).collect()
+    }
+
+    /// The tools of one server; a server that cannot be asked has none now.
+    async fn tools_of(&self, server: &str, caller: &Caller) -> Vec<Arc<Entry>> {
+        tools_of(&self.engine, server, caller).await
+    }
+
+    /// Waits for a slow server, in nobody's way.
+    fn expect(&self, server: &str, caller: &Caller) {
+        let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        if !late.insert(server.to_owned()) {
+            return;
         }
-        tools
+        tracing::warn!(server, "no tools of it are listed yet: it is slow");
+        let (engine, changes) = (Arc::clone(&self.engine), self.changes.clone());
+        let (late, server, caller) = (Arc::clone(&self.late), server.to_owned(), caller.clone());
+        tokio::spawn(async move {
+            let tools = tools_of(&engine, &server, &caller).await;
+            let mut late = late.lock().unwrap_or_else(PoisonError::into_inner);
+            late.remove(&server);
+            if !tools.is_empty() {
+                // Nobody may be listening.
+                let _ = changes.send(Change::Tools);
+            }
+        });
+    }
+
+    /// Tells whenever another configuration is in place: what there is may be something else.
+    async fn tell(mut reloads: watch::Receiver<u64>, changes: broadcast::Sender<Change>) {
+        while reloads.changed().await.is_ok() {
+            // Nobody may be listening.
+            let _ = changes.send(Change::Tools);
+        }
     }
 
     async fn list(&self, params: &Fields, context: &Context) -> Outcome {
@@ -71,7 +124,7 @@ impl Full {
                 )
             })?,
         };
-        let tools = self.tools(&context.caller).await;
+        let tools = self.ready(&context.caller).await;
         let own = capability::definitions(&self.engine.config());
         let total = own.len().saturating_add(tools.len());
         let all = own.into_iter().chain(tools.iter().map(|entry| {
@@ -102,24 +155,69 @@ impl Full {
             (server.as_str(), tool.as_str()),
             params,
             context,
+            near,
         )
         .await
     }
 
     /// The server and the tool that a name means. One that is not listed is taken apart, so that asking
-    /// for it is decided and recorded like any other call.
+    /// for it is decided and recorded like any other call. No server is asked but those that may have it.
     async fn named(&self, wanted: &str, caller: &Caller) -> (String, String) {
-        let tools = self.tools(caller).await;
-        let mut ids = tools.iter().map(|entry| &entry.tool.id);
-        if let Some(id) = ids.find(|id| name(id.server(), id.tool()) == wanted) {
+        if names::may_be_hashed(wanted) && self.hashed(wanted).is_none() {
+            let servers = self.servers().into_iter();
+            let servers: Vec<String> = servers.filter(|s| names::may_be_of(wanted, s)).collect();
+            let lists = servers.iter().map(|server| self.tools_of(server, caller));
+            join_all(lists).await;
+        }
+        if let Some(id) = self.hashed(wanted) {
             return (id.server().to_owned(), id.tool().to_owned());
         }
-        let (server, tool) = wanted.split_once("__").unwrap_or(("", wanted));
+        let (server, tool) = names::apart(wanted);
         (server.to_owned(), tool.to_owned())
+    }
+
+    /// The tool that a name with a hash means, among those that are known.
+    fn hashed(&self, wanted: &str) -> Option<ToolId> {
+        if !names::may_be_hashed(wanted) {
+            return None;
+        }
+        let snapshot = self.engine.snapshot();
+        let racks = snapshot.racks().filter(|rack| rack.supplier.enabled);
+        let racks = racks.filter(|rack| names::may_be_of(wanted, &rack.supplier.name));
+        let mut ids = racks.flat_map(|rack| rack.ids());
+        let found = ids.find(|id| name(id.server(), id.tool()) == wanted);
+        found.cloned()
     }
 }
 
+async fn tools_of(engine: &Arc<Engine>, server: &str, caller: &Caller) -> Vec<Arc<Entry>> {
+    let listing = Listing {
+        server: server.to_owned(),
+        ..Listing::default()
+    };
+    match engine.list_tools(caller, listing).await {
+        Ok(page) => page.tools,
+        Err(error) => {
+            tracing::debug!(server, %error, "no tools of it are listed");
+            Vec::new()
+        }
+    }
+}
+
+/// A tool that may have been meant, under its name here.
+fn near(entry: &Entry) -> Value {
+    let id = &entry.tool.id;
+    let name = name(id.server(), id.tool());
+    json!({ "name": name, "signature": signature(&name, &entry.tool.input_schema) })
+}
+
 impl Surface for Full {
+    fn describe<'a>(&'a self, _: &'a Context) -> BoxFuture<'a, Result<Description, Fault>> {
+        let mut capabilities = Map::new();
+        capabilities.insert("tools".into(), json!({ "listChanged": true }));
+        Box::pin(async move { Ok(Description::own(capabilities, None)) })
+    }
+
     fn handle<'a>(
         &'a self,
         method: &'a str,
@@ -137,16 +235,29 @@ impl Surface for Full {
     }
 
     fn changes(&self, _: &Caller) -> broadcast::Receiver<Change> {
+        self.followed.get_or_init(|| {
+            tokio::spawn(Self::tell(self.engine.reloads(), self.changes.clone()));
+        });
         self.changes.subscribe()
+    }
+
+    fn mirrored(&self, caller: &Caller, tool: &str) -> Vec<(String, String)> {
+        let hashed = self.hashed(tool);
+        let (server, tool) = hashed
+            .as_ref()
+            .map_or_else(|| names::apart(tool), |id| (id.server(), id.tool()));
+        mirrored(&self.engine.snapshot(), caller, server, tool)
     }
 }
 
-/// Runs a tool for a client that calls it by its name; the result passes as it is.
+/// Runs a tool for a client that calls it by its name; the result passes as it is. `near` tells how a tool
+/// that may have been meant is written, with its `signature`.
 pub(super) async fn run(
     engine: &Arc<Engine>,
     (server, tool): (&str, &str),
     params: &Fields,
     context: &Context,
+    near: fn(&Entry) -> Value,
 ) -> Outcome {
     let options = match options_in(params.get("_meta"), context) {
         Ok(options) => options,
@@ -161,10 +272,34 @@ pub(super) async fn run(
         Ok(reply) => Ok(passed(reply.outcome)),
         Err(error) if matches!(error.code, Code::ToolNotFound | Code::ServerNotFound) => {
             let wanted = params.text("name").unwrap_or_default();
-            let why = format!("there is no tool `{wanted}`; `tools/list` gives those there are");
-            Err(Fault::new(rpc::INVALID_PARAMS, why))
+            let mut meant = error.more.nearest.clone();
+            if meant.is_empty() {
+                meant = engine.near_tools(&context.caller, tool);
+            }
+            let nearest = meant.iter().map(|entry| near(entry)).collect();
+            Err(no_such(&wanted, nearest, &error))
         }
         Err(error) => Ok(failure(&error)),
+    }
+}
+
+/// There is no tool of this name; these may have been meant.
+fn no_such(wanted: &str, nearest: Vec<Value>, error: &Error) -> Fault {
+    let wanted = telling::cut_name(wanted);
+    let shown = nearest.iter().filter_map(|near| near["signature"].as_str());
+    let shown: Vec<&str> = shown.collect();
+    let meant = match shown.as_slice() {
+        [] => String::new(),
+        some => format!("did you mean {}? ", some.join(" or ")),
+    };
+    let why = format!("there is no tool `{wanted}`; {meant}`tools/list` gives those there are");
+    let mut data = json!({ "code": error.code });
+    if !nearest.is_empty() {
+        data["nearest"] = nearest.into();
+    }
+    Fault {
+        data: Some(raw(&data)),
+        ..Fault::new(rpc::INVALID_PARAMS, why)
     }
 }
 
@@ -173,58 +308,4 @@ pub(super) fn shown(entry: &Entry, name: &str) -> Box<RawValue> {
     let mut definition = Fields::of(&entry.definition).unwrap_or_default();
     definition.set("name", name);
     definition.raw()
-}
-
-/// The name of a tool: `server__tool` where that is legal and can be taken apart again, else with a
-/// hash at its end. It depends on nothing but the two names, so that it stays as it is.
-pub(super) fn name(server: &str, tool: &str) -> String {
-    let is_legal = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
-    let plain = format!("{server}__{tool}");
-    let is_whole = plain.len() <= NAME_BYTES_MAX
-        && plain.chars().all(is_legal)
-        && plain.match_indices("__").count() == 1
-        && !plain.contains("___");
-    if is_whole {
-        return plain;
-    }
-    let hash = blake3::hash(json!([server, tool]).to_string().as_bytes()).to_hex();
-    let kept: String = plain
-        .chars()
-        .map(|c| if is_legal(c) { c } else { '_' })
-        .take(NAME_BYTES_MAX - HASH_DIGITS - 1)
-        .collect();
-    format!("{kept}-{}", &hash[..HASH_DIGITS])
-}
-
-#[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-
-    use super::*;
-
-    #[test]
-    fn legal_names_stay_readable() {
-        assert_eq!(name("github", "create_issue"), "github__create_issue");
-        assert_eq!(name("a", "b-c"), "a__b-c");
-    }
-
-    proptest! {
-        #[test]
-        fn names_are_legal_stable_and_unique(
-            one in (".{1,80}", ".{1,80}"),
-            other in ("[a-c_.]{1,4}", "[a-c_.]{1,4}"),
-            third in ("[a-c_.]{1,4}", "[a-c_.]{1,4}"),
-        ) {
-            for (server, tool) in [&one, &other, &third] {
-                let made = name(server, tool);
-                prop_assert!((1..=NAME_BYTES_MAX).contains(&made.len()));
-                prop_assert!(made.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_' || b == b'-'));
-                prop_assert_eq!(&made, &name(server, tool));
-            }
-            prop_assert_eq!(
-                name(&other.0, &other.1) == name(&third.0, &third.1),
-                other == third
-            );
-        }
-    }
 }

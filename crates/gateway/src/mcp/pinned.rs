@@ -7,19 +7,22 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use futures::future::{BoxFuture, join_all};
-use serde_json::json;
 use serde_json::value::RawValue;
+use serde_json::{Value, json};
 use tokio::sync::{broadcast, watch};
 use toolcrib_core::limits::{PINNED_TOOLS_MAX, PINNED_WAIT_MS};
 use toolcrib_core::policy::{Caller, Visibility};
 use toolcrib_core::rpc::Fault;
+use toolcrib_core::schema::signature;
 
+use super::bridge::mirrored;
 use super::fields::Fields;
 use super::flat::CHANGES_MAX;
 use super::full::{name, run, shown};
 use super::service::Outcome;
 use super::surface::{Change, Context, Description, Surface};
 use crate::engine::Engine;
+use crate::engine::snapshot::Entry;
 
 /// Five tools, and those that are pinned beside them.
 pub struct Pinned {
@@ -135,7 +138,7 @@ impl Pinned {
         match self.pins().iter().find(|pin| pin.name == wanted) {
             Some(pin) => {
                 let id = (pin.server.as_str(), pin.tool.as_str());
-                run(&self.engine, id, &fields, context).await
+                run(&self.engine, id, &fields, context, near).await
             }
             None => self.five.handle("tools/call", params, context).await,
         }
@@ -171,8 +174,21 @@ impl Surface for Pinned {
     }
 
     fn mirrored(&self, caller: &Caller, tool: &str) -> Vec<(String, String)> {
-        self.five.mirrored(caller, tool)
+        match self.pins().iter().find(|pin| pin.name == tool) {
+            Some(pin) => mirrored(&self.engine.snapshot(), caller, &pin.server, &pin.tool),
+            None => self.five.mirrored(caller, tool),
+        }
     }
+}
+
+/// A tool that may have been meant: not under a name here, which only those that are pinned have.
+fn near(entry: &Entry) -> Value {
+    let id = &entry.tool.id;
+    json!({
+        "server": id.server(),
+        "tool": id.tool(),
+        "signature": signature(&id.to_string(), &entry.tool.input_schema),
+    })
 }
 
 #[cfg(test)]

@@ -1,0 +1,239 @@
+//! What agents are told over servers that fail or hang.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+use toolcrib_core::limits::FULL_WAIT_MS;
+use toolcrib_core::policy::Caller;
+use toolcrib_core::rpc;
+
+use crate::engine::definition::raw;
+use crate::engine::discovery::DiscoveryError;
+use crate::engine::fixture::{Lists, SERVERS, Still, Workshop, keyed, tool, until};
+use crate::mcp::client::Threshold;
+use crate::mcp::discovery::Discovery;
+use crate::mcp::full::Full;
+use crate::mcp::outlet::Nowhere;
+use crate::mcp::pinned::Pinned;
+use crate::mcp::rounds::Road;
+use crate::mcp::service::Outcome;
+use crate::mcp::{Change, Client, Context, Revision, Surface};
+
+fn context(caller: Caller) -> Context {
+    let (road, _) = Road::new(Arc::new(Nowhere));
+    Context {
+        caller: Arc::new(caller),
+        client: Client::new(
+            Arc::default(),
+            Arc::default(),
+            Arc::new(Threshold::all()),
+            true,
+            road,
+        ),
+        revision: Revision::LAST_WITH_HANDSHAKE,
+        cancel: CancellationToken::new(),
+        progress: None,
+        trace: None,
+        session: None,
+    }
+}
+
+async fn ask(surface: &dyn Surface, caller: Caller, method: &str, params: Value) -> Outcome {
+    let context = context(caller);
+    surface.handle(method, Some(&raw(&params)), &context).await
+}
+
+/// What one of the five tools says.
+async fn said(five: &dyn Surface, caller: Caller, tool: &str, arguments: Value) -> Value {
+    let params = json!({"name": tool, "arguments": arguments});
+    let result = ask(five, caller, "tools/call", params).await.unwrap();
+    let result: Value = serde_json::from_str(result.get()).unwrap();
+    serde_json::from_str(result["content"][0]["text"].as_str().unwrap()).unwrap()
+}
+
+fn names(listed: &Outcome) -> Vec<String> {
+    let listed: Value = serde_json::from_str(listed.as_ref().unwrap().get()).unwrap();
+    let tools = listed["tools"].as_array().unwrap();
+    let names = tools
+        .iter()
+        .map(|tool| tool["name"].as_str().unwrap().to_owned());
+    names.collect()
+}
+
+fn dead(shop: &Workshop, server: &str) {
+    let failure = DiscoveryError::ConnectionFailed("gone".into());
+    shop.puppets.list(server, Lists::Fails(failure));
+}
+
+#[tokio::test]
+async fn a_dead_server_does_not_make_a_search_claim_absence() {
+    let shop = Workshop::open(SERVERS).await;
+    dead(&shop, "notes-v2");
+    let five = Discovery::new(Arc::clone(&shop.engine));
+    let wish = json!({"query": "xylophone"});
+    let found = said(&*five, shop.local(), "search_tools", wish.clone()).await;
+    assert_eq!(
+        found,
+        json!({"results": [], "total": 0, "failed_servers": 1})
+    );
+    let mut there = wish;
+    there["server"] = json!("notes-v2");
+    let found = said(&*five, shop.local(), "search_tools", there).await;
+    let listed = json!({"server": "notes-v2"});
+    let listed = said(&*five, shop.local(), "list_tools", listed).await;
+    assert_eq!(found["error"]["code"], "SERVER_CONNECTION_ERROR", "{found}");
+    assert_eq!(found, listed);
+}
+
+#[tokio::test]
+async fn the_digest_names_servers_until_all_tools_are_known() {
+    let shop = Workshop::open(SERVERS).await;
+    let five = Discovery::new(Arc::clone(&shop.engine));
+    let told = |five: &Discovery, caller: &Caller| {
+        let tools = five.tools(caller);
+        let text = tools[1]["description"].as_str().unwrap();
+        text.split_once(". ").map(|(_, line)| line.to_owned())
+    };
+    let names = Some("2 servers: github, notes-v2".to_owned());
+    assert_eq!(told(&five, &shop.local()), names);
+    dead(&shop, "notes-v2");
+    said(
+        &*five,
+        shop.local(),
+        "search_tools",
+        json!({"query": "issue"}),
+    )
+    .await;
+    assert_eq!(told(&five, &shop.local()), names, "one is still unknown");
+    shop.puppets
+        .list("notes-v2", Lists::Tools(vec![tool("add_note")]));
+    shop.engine.asking.forgive();
+    let wish = json!({"query": "note"});
+    said(&*five, shop.local(), "search_tools", wish).await;
+    let line = told(&five, &shop.local()).unwrap();
+    assert!(line.starts_with("5 tools on 2 servers"), "{line}");
+    let line = told(&five, &keyed(&["notes-v2:*"])).unwrap();
+    assert!(line.starts_with("1 tool on 1 server"), "{line}");
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_full_mode_a_server_that_hangs_delays_no_call_and_a_list_only_a_little() {
+    let _still = Still::new();
+    let shop = Workshop::open(SERVERS).await;
+    shop.puppets.list("notes-v2", Lists::Hangs);
+    let full = Arc::new(Full::new(Arc::clone(&shop.engine)));
+    let mut changes = full.changes(&shop.local());
+    let (asked, caller) = (Arc::clone(&full), shop.local());
+    let running = tokio::spawn(async move {
+        let params = json!({"name": "github__list_issues", "arguments": {"title": "x"}});
+        ask(&*asked, caller, "tools/call", params).await
+    });
+    until(|| running.is_finished()).await;
+    assert!(running.await.unwrap().is_ok());
+    assert_eq!(
+        shop.puppets.seen(),
+        ["list github", r#"call github:list_issues {"title":"x"}"#],
+        "nobody else is asked"
+    );
+    let (asked, caller) = (Arc::clone(&full), shop.local());
+    let listed = tokio::spawn(async move { ask(&*asked, caller, "tools/list", json!({})).await });
+    until(|| shop.puppets.seen().contains(&"list notes-v2".to_owned())).await;
+    tokio::time::advance(Duration::from_millis(FULL_WAIT_MS)).await;
+    let listed = listed.await.unwrap();
+    assert_eq!(names(&listed).len(), 4);
+    assert!(changes.try_recv().is_err());
+}
+
+#[tokio::test(start_paused = true)]
+async fn in_full_mode_a_server_that_comes_late_is_told_of() {
+    let _still = Still::new();
+    let shop = Workshop::open(SERVERS).await;
+    shop.puppets.list("notes-v2", Lists::Late(2 * FULL_WAIT_MS));
+    let full = Arc::new(Full::new(Arc::clone(&shop.engine)));
+    let mut changes = full.changes(&shop.local());
+    let (asked, caller) = (Arc::clone(&full), shop.local());
+    let listed = tokio::spawn(async move { ask(&*asked, caller, "tools/list", json!({})).await });
+    let known = || {
+        let snapshot = shop.engine.snapshot();
+        snapshot.rack("github").is_some_and(|rack| rack.is_known())
+    };
+    until(|| known() && shop.puppets.seen().len() == 2).await;
+    tokio::time::advance(Duration::from_millis(FULL_WAIT_MS)).await;
+    assert_eq!(names(&listed.await.unwrap()).len(), 4);
+    tokio::time::advance(Duration::from_millis(FULL_WAIT_MS)).await;
+    assert_eq!(changes.recv().await.unwrap(), Change::Tools);
+    let listed = ask(&*full, shop.local(), "tools/list", json!({})).await;
+    assert_eq!(names(&listed).len(), 5);
+}
+
+#[tokio::test]
+async fn in_full_mode_a_name_with_a_hash_is_found_without_a_list_before() {
+    let yaml = "servers: {'a b': {command: x}, other: {command: y}}";
+    let shop = Workshop::open(yaml).await;
+    shop.puppets
+        .list("a b", Lists::Tools(vec![tool("list_go")]));
+    let full = Full::new(Arc::clone(&shop.engine));
+    let name = crate::mcp::full::name("a b", "list_go");
+    let params = json!({"name": name, "arguments": {"title": "x"}});
+    ask(&full, shop.local(), "tools/call", params)
+        .await
+        .unwrap();
+    let expected = ["list a b", r#"call a b:list_go {"title":"x"}"#];
+    assert_eq!(shop.puppets.seen(), expected);
+}
+
+#[tokio::test]
+async fn a_name_that_is_not_there_gives_the_nearest_tools_with_their_signatures() {
+    let yaml = format!("{SERVERS}\nsurface: ['github:createIssues']\n");
+    let shop = Workshop::open(&yaml).await;
+    let full = Full::new(Arc::clone(&shop.engine));
+    ask(&full, shop.local(), "tools/list", json!({}))
+        .await
+        .unwrap();
+    for wanted in ["github__createIsue", "gitlab__create_issue", "create_issue"] {
+        let params = json!({"name": wanted, "arguments": {}});
+        let fault = ask(&full, shop.local(), "tools/call", params).await;
+        let fault = fault.unwrap_err();
+        assert_eq!(fault.code, rpc::INVALID_PARAMS, "{wanted}");
+        let signature = "github__createIssue(title: string)";
+        assert!(fault.message.contains(signature), "{}", fault.message);
+        let data: Value = serde_json::from_str(fault.data.unwrap().get()).unwrap();
+        assert_eq!(
+            data["nearest"][0],
+            json!({"name": "github__createIssue", "signature": signature}),
+            "{wanted}"
+        );
+    }
+    let five = Discovery::new(Arc::clone(&shop.engine));
+    let pinned = Pinned::beside(five, Arc::clone(&shop.engine));
+    let params = json!({"name": "github__createIssues", "arguments": {}});
+    let fault = ask(&*pinned, shop.local(), "tools/call", params).await;
+    let fault = fault.unwrap_err();
+    let signature = "github:createIssue(title: string)";
+    assert!(fault.message.contains(signature), "{}", fault.message);
+}
+
+#[tokio::test]
+async fn parameters_in_headers_are_named_in_every_mode_that_lists_the_tool() {
+    let yaml = format!("{SERVERS}\nsurface: ['github:place']\n");
+    let shop = Workshop::open(&yaml).await;
+    let place = json!({"name": "place", "inputSchema": {"type": "object", "properties": {
+        "region": {"type": "string", "x-mcp-header": "Region"}, "other": {"type": "string"}}}});
+    shop.puppets.list("github", Lists::Tools(vec![place]));
+    let full = Full::new(Arc::clone(&shop.engine));
+    ask(&full, shop.local(), "tools/list", json!({}))
+        .await
+        .unwrap();
+    let five = Discovery::new(Arc::clone(&shop.engine));
+    let pinned = Pinned::beside(five, Arc::clone(&shop.engine));
+    let expected = [("region".to_owned(), "Region".to_owned())];
+    assert_eq!(full.mirrored(&shop.local(), "github__place"), expected);
+    assert_eq!(pinned.mirrored(&shop.local(), "github__place"), expected);
+    for surface in [&full as &dyn Surface, &*pinned] {
+        assert!(surface.mirrored(&shop.local(), "search_tools").is_empty());
+        let stranger = keyed(&["notes-v2:*"]);
+        assert!(surface.mirrored(&stranger, "github__place").is_empty());
+    }
+}
