@@ -33,6 +33,7 @@ use crate::engine::passage::{Asking, Happening, Passing, Unpassed};
 use crate::engine::snapshot::Snapshot;
 use crate::engine::supplier::Supplier;
 use crate::engine::upstream::{CallError, Round};
+use crate::veil::cover;
 
 /// What an upstream may be asked beside its tools.
 const PASSED: &[&str] = &[
@@ -310,7 +311,7 @@ fn meta(fields: &Fields, context: &Context) -> Option<Box<RawValue>> {
 /// such tool; else a result that a model can read.
 fn refused(error: &Error, tool: &str) -> Outcome {
     if let Some(fault) = &error.more.fault {
-        return Err(fault.clone());
+        return Err(veiled(fault.clone()));
     }
     match error.code {
         // Whoever may not know of the server is not told its name.
@@ -358,6 +359,19 @@ fn nothing(method: &str, params: &Fields, context: &Context) -> Outcome {
     Ok(raw(&json!({ list: [] })))
 }
 
+/// What the upstream refused, word for word but for the secrets that it was given.
+fn veiled(fault: Fault) -> Fault {
+    let data = fault.data.and_then(|data| {
+        let covered = cover(data.get());
+        RawValue::from_string(covered).ok()
+    });
+    Fault {
+        code: fault.code,
+        message: cover(&fault.message),
+        data,
+    }
+}
+
 /// Why the upstream was not asked.
 fn unasked(error: &Error) -> Fault {
     match error.code {
@@ -369,7 +383,7 @@ fn unasked(error: &Error) -> Fault {
 /// Why the upstream gave no answer, in its own words where it has any.
 fn told(error: CallError) -> Fault {
     match error {
-        CallError::Fault(fault) => fault,
+        CallError::Fault(fault) => veiled(fault),
         CallError::Failure(failure) | CallError::Unsent(failure) => {
             tracing::warn!(%failure, "the server that is passed through gave no answer");
             Fault::new(

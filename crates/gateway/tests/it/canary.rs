@@ -9,6 +9,7 @@ use toolcrib_testkit::api::Api;
 use toolcrib_testkit::remote::{Remote, Settings};
 
 use crate::home::{Home, Said};
+use crate::modes::Client;
 use crate::stage::{hostile, reader, staged, tool};
 use crate::web::Web;
 
@@ -45,6 +46,11 @@ struct Cage {
 
 impl Cage {
     fn new(more: &str) -> Self {
+        Self::of(more, true)
+    }
+
+    /// With servers beside the one that works, or without.
+    fn of(more: &str, others: bool) -> Self {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .worker_threads(1)
             .enable_all()
@@ -71,6 +77,7 @@ impl Cage {
             hostile().display(),
             remote.origin,
         );
+        let broken = if others { broken } else { String::new() };
         let home = staged(&tools, &server, &format!("{broken}{more}"));
         Self {
             home,
@@ -287,6 +294,133 @@ fn telling() -> Vec<(&'static str, Value)> {
             json!({"server": "stage", "tool": "echo", "arguments": given, "options": LOOK}),
         ),
     ]
+}
+
+/// The calls among those that run a tool of `stage`.
+fn staged_calls() -> Vec<(String, Value)> {
+    let calls = telling().into_iter().filter_map(|(name, arguments)| {
+        let staged = name == "execute_tool" && arguments["server"] == "stage";
+        let tool = arguments["tool"].as_str()?.to_owned();
+        (staged && arguments["options"].is_null()).then(|| (tool, arguments["arguments"].clone()))
+    });
+    calls.collect()
+}
+
+/// A client of a process on pipes, with every level of the log in a file.
+fn piped(cage: &Cage, arguments: &[&str], mode: Option<&str>) -> Client {
+    let mut command = cage.home.command(arguments);
+    command.env("OUTSIDE", OUTSIDE).env("LOOSE", LOOSE);
+    if let Some(mode) = mode {
+        command.env("MCP_TOOL_MODE", mode);
+    }
+    let log = std::fs::File::create(cage.home.path("log")).unwrap();
+    let mut client = Client::heard_elsewhere({
+        command.stderr(log);
+        command
+    });
+    let greeted = client.hello_as("t", &json!({}));
+    clean("the greeting", &greeted.to_string());
+    let listed = client.ask("tools/list", json!({}));
+    clean("tools/list", &listed.to_string());
+    client
+}
+
+/// Ends a client and searches what its process logged.
+fn end(cage: &Cage, client: Client, what: &str) {
+    client.end();
+    let log = std::fs::read_to_string(cage.home.path("log")).unwrap();
+    assert!(!log.is_empty(), "{what}");
+    clean(&format!("the log of {what}"), &log);
+}
+
+#[test]
+fn no_secret_gets_out_in_the_profile_gateway() {
+    let cage = Cage::new("");
+    let arguments = ["serve", "--stdio", "--profile", "gateway", "-vv"];
+    let mut client = piped(&cage, &arguments, None);
+    let mut calls = vec![
+        ("gateway.adapters", json!({})),
+        ("gateway.tools", json!({})),
+        ("gateway.reference", json!({"tool_id": "stage:tell"})),
+        ("gateway.intent", json!({"intent": "tell leak"})),
+    ];
+    for (tool, arguments) in staged_calls() {
+        let id = format!("stage:{tool}");
+        calls.push((
+            "gateway.execute",
+            json!({"tool_id": id, "params": arguments}),
+        ));
+    }
+    for (name, arguments) in calls {
+        let answer = client.call(name, arguments);
+        clean(&format!("the answer of {name}"), &answer.to_string());
+    }
+    end(&cage, client, "the profile gateway");
+}
+
+#[test]
+fn no_secret_gets_out_in_full_mode() {
+    let cage = Cage::new("");
+    let mut client = piped(&cage, &["serve", "--stdio", "-vv"], Some("full"));
+    for (tool, arguments) in staged_calls() {
+        let answer = client.call(&format!("stage__{tool}"), arguments);
+        clean(&format!("the answer of {tool}"), &answer.to_string());
+    }
+    end(&cage, client, "full mode");
+}
+
+#[test]
+fn no_secret_gets_out_in_flat_mode() {
+    let cage = Cage::of("", false);
+    let mut client = piped(&cage, &["serve", "--stdio", "-vv"], Some("flat"));
+    for (tool, arguments) in staged_calls() {
+        let answer = client.call(&tool, arguments);
+        clean(&format!("the answer of {tool}"), &answer.to_string());
+    }
+    for method in ["resources/list", "prompts/list"] {
+        clean(method, &client.ask(method, json!({})).to_string());
+    }
+    end(&cage, client, "flat mode");
+}
+
+#[test]
+fn no_secret_gets_out_over_rest() {
+    let cage = Cage::new("");
+    let mut command = cage.home.command(&["serve", "-vv"]);
+    command.env("OUTSIDE", OUTSIDE).env("LOOSE", LOOSE);
+    let web = Web::over(crate::home::Server::start(command));
+    for path in [
+        "/api/v1/servers",
+        "/api/v1/tools?server=stage",
+        "/api/v1/tools/stage:tell",
+        "/api/v1/search?q=tell+leak",
+        "/api/v1/openapi.json",
+        "/api/adapters",
+        &format!("/api/v1/{PLAIN}?token={NAMED}"),
+    ] {
+        let answer = web.get(path);
+        clean(path, &format!("{:?} {}", answer.headers, answer.body));
+    }
+    let mut executed = 0;
+    for (tool, arguments) in staged_calls() {
+        let wish = json!({"tool_id": format!("stage:{tool}"), "params": arguments});
+        let path = format!("/api/adapters/stage/tools/{tool}");
+        for (path, body) in [("/api/v1/execute", &wish), (&*path, &arguments)] {
+            let answer = web.tell(path, &[], body);
+            executed += usize::from(answer.status != 404);
+            clean(path, &format!("{:?} {}", answer.headers, answer.body));
+        }
+    }
+    assert!(
+        executed > 5,
+        "{executed} were executed or refused for a reason"
+    );
+    let broken = web.tell_text("/api/v1/execute", &[], format!("{{{NAMED}"));
+    clean("the answer to what is no JSON", &broken.body);
+    let mut server = web.into_server();
+    server.signal(Signal::TERM);
+    assert!(server.ends().success());
+    clean("the log of serve", &server.rest().join("\n"));
 }
 
 #[test]
