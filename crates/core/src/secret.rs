@@ -120,9 +120,9 @@ const SECRET_PREFIXES: &[&str] = &[
 
 /// Words that follow the name of a secret in a sentence and are never its value.
 const PROSE_WORDS: &[&str] = &[
-    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "cannot", "for", "from", "has",
-    "in", "is", "it", "may", "must", "needs", "not", "of", "on", "or", "that", "the", "to", "was",
-    "were", "which", "with",
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "can", "cannot", "check", "for",
+    "from", "has", "in", "into", "is", "it", "may", "must", "needs", "not", "of", "on", "or",
+    "that", "the", "to", "was", "were", "which", "with",
 ];
 
 /// Shortest value that can be taken for a token by its look alone.
@@ -253,7 +253,8 @@ pub fn mask(text: &str) -> String {
     let mut prose = false;
     for (piece, separates) in pieces(text) {
         if separates {
-            prose = piece.trim().is_empty();
+            // A clause may end here and the sentence go on.
+            prose = piece.trim_start_matches([',', ';']).trim().is_empty();
             if !piece.contains(['=', ':', ' ', '"', '\'']) {
                 masked_next = false;
             }
@@ -523,10 +524,18 @@ mod tests {
         check("npx -y ghp_0123456789abcdefghij", "npx -y ***");
         check("nothing here", "nothing here");
         check("put a token in the variable", "put a token in the variable");
+        check("a token into the variable", "a token into the variable");
         check(
             "PAYSTACK_SECRET_KEY is not set",
             "PAYSTACK_SECRET_KEY is not set",
         );
+        check(
+            "missing API_KEY; check that it is installed",
+            "missing API_KEY; check that it is installed",
+        );
+        check("API_KEY; hunter2 and more", "API_KEY; *** and more");
+        check("API_KEY, hunter2", "API_KEY, ***");
+        check("API_KEY: check", "API_KEY: ***");
         check("--token abc", "--token ***");
         check("token=in the", "token=*** the");
     }
