@@ -277,3 +277,52 @@ fn an_empty_home_is_told_what_to_name() {
         "~/.cursor/mcp.json was made by setup and is gone.\n"
     );
 }
+
+#[test]
+fn a_file_that_cannot_be_put_back_does_not_keep_the_others_from_it() {
+    let home = furnished();
+    assert_eq!(home.run(&["setup", "--yes"]).code, Some(0));
+    // What is no text cannot be read any more.
+    std::fs::write(home.path(".codex/config.toml"), [0xff, 0xfe]).unwrap();
+    let said = home.run(&["setup", "--undo", "--json"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    let told = said.json();
+    assert_eq!(told["files"][0]["client"], "cursor", "{told}");
+    assert_eq!(told["files"][0]["outcome"], "restored", "{told}");
+    assert_eq!(told["failures"][0]["client"], "codex", "{told}");
+    assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
+    assert!(home.path(TARGET).exists(), "Codex still starts Toolcrib");
+    let said = home.run(&["setup", "--undo"]);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(
+        said.err
+            .contains("; the file before setup is ~/.codex/config.toml.toolcrib-backup-"),
+        "{}",
+        said.err
+    );
+    std::fs::write(home.path(".codex/config.toml"), CODEX).unwrap();
+    assert_eq!(home.run(&["setup", "--undo"]).code, Some(0));
+    assert!(!home.path(TARGET).exists());
+}
+
+#[test]
+fn a_file_that_setup_made_and_changed_is_told_of_once() {
+    let home = furnished();
+    for client in ["cursor", "codex"] {
+        assert_eq!(home.run(&["setup", "--yes", client]).code, Some(0));
+    }
+    let said = home.run(&["setup", "--undo"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let about: Vec<&str> = said
+        .out
+        .lines()
+        .filter(|line| line.contains("toolcrib.yaml"))
+        .collect();
+    assert_eq!(
+        about,
+        ["~/.config/toolcrib/toolcrib.yaml was made by setup and is gone."],
+        "{}",
+        said.out
+    );
+    assert_eq!(said.out.lines().count(), 3, "{}", said.out);
+}

@@ -20,28 +20,84 @@ pub(super) fn run(
             .as_deref()
             .is_some_and(|id| named.is_empty() || named.iter().any(|client| client.id == id))
     };
-    let mut done: Vec<Value> = Vec::new();
-    let mut failed = None;
-    while failed.is_none() {
-        // Newest first, and a file of ours only when no client is left that needs it.
+    let mut done: Vec<(Step, Reverted)> = Vec::new();
+    let mut failed: Vec<(Step, Failure)> = Vec::new();
+    loop {
+        // Newest first, and a file of ours only when no client is left that needs it. One that cannot be put back
+        // is left for later, and does not keep the others from it.
         let clients_left = record.steps().iter().any(|step| step.client.is_some());
-        let reverted =
-            record.revert(|step| is_meant(step) || (!clients_left && step.client.is_none()));
+        let is_tried = |step: &Step| failed.iter().any(|(tried, _)| tried == step);
+        let reverted = record.revert(|step| {
+            !is_tried(step) && (is_meant(step) || (!clients_left && step.client.is_none()))
+        });
         match reverted {
             None => break,
-            Some((step, Ok(reverted))) => {
-                tell(context, &step, &reverted);
-                done.push(outcome(&step, &reverted));
-            }
-            Some((_, Err(error))) => failed = Some(export::refused(&error)),
+            Some((step, Ok(reverted))) => note(&mut done, step, reverted),
+            Some((step, Err(error))) => failed.push((step, export::refused(&error))),
         }
     }
-    if context.ui.is_json() && failed.is_none() {
-        context.ui.json(&json!({ "files": done }));
-    } else if done.is_empty() && failed.is_none() {
+    if context.ui.is_json() {
+        let files: Vec<Value> = done
+            .iter()
+            .map(|(step, done)| outcome(step, done))
+            .collect();
+        let failures: Vec<Value> = failed
+            .iter()
+            .map(|(step, why)| refusal(step, why))
+            .collect();
+        context
+            .ui
+            .json(&json!({ "files": files, "failures": failures }));
+        // The object above has said it; a second one would not be JSON any more.
+        context.ui.mute();
+    }
+    for (step, reverted) in &done {
+        tell(context, step, reverted);
+    }
+    if done.is_empty() && failed.is_empty() {
         context.ui.line("Setup has changed nothing here.");
     }
-    failed.map_or(Ok(()), Err)
+    ended(context, failed)
+}
+
+/// Notes what became of a file. Of one that was changed several times, what it is now counts.
+fn note(done: &mut Vec<(Step, Reverted)>, step: Step, reverted: Reverted) {
+    let earlier = done
+        .iter_mut()
+        .find(|(earlier, _)| earlier.file == step.file);
+    match earlier {
+        Some(earlier) if matches!(earlier.1, Reverted::Restored | Reverted::Nothing) => {
+            *earlier = (step, reverted);
+        }
+        Some(_) if reverted == Reverted::Nothing => {}
+        _ => done.push((step, reverted)),
+    }
+}
+
+fn refusal(step: &Step, why: &Failure) -> Value {
+    json!({
+        "client": step.client,
+        "file": step.file,
+        "backup": step.backup,
+        "error": why.to_json()["error"],
+    })
+}
+
+/// What the command ends with where files could not be put back.
+fn ended(context: &Context, failed: Vec<(Step, Failure)>) -> Result<(), Failure> {
+    let (mut told, mut findings) = (Vec::new(), Vec::new());
+    for (step, why) in failed {
+        let before = step.backup.map(|backup| {
+            let backup = context.surroundings.display(&backup);
+            format!("; the file before setup is {backup}")
+        });
+        told.push(format!("{}{}", why.message, before.unwrap_or_default()));
+        findings.extend(why.diagnostics);
+    }
+    if told.is_empty() {
+        return Ok(());
+    }
+    Err(Failure::configuration(told.join("\n")).because(findings))
 }
 
 fn outcome(step: &Step, reverted: &Reverted) -> Value {
