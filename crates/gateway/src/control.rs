@@ -12,4 +12,4 @@ pub mod server;
 
 pub use client::{Process, running};
 pub use place::Place;
-pub use protocol::{Counts, Op, Status};
+pub use protocol::{Counts, Op, ServerState, Status, ToolCounts};

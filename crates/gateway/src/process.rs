@@ -17,9 +17,10 @@ use toolcrib_core::{Code, limits};
 
 use crate::capability::files::PENDING;
 use crate::capability::review;
-use crate::control::{Counts, Place, Status};
+use crate::control::{Counts, Place, ServerState, Status, ToolCounts};
 use crate::desk::keeper::Keeper;
 use crate::doors::{self, Doors, Surfaces};
+use crate::engine::answer::ServerRow;
 use crate::engine::clock::Clock;
 use crate::engine::connections::Users;
 use crate::engine::{Engine, open_here};
@@ -102,6 +103,24 @@ impl Process {
         self.engine.counts()
     }
 
+    /// How its servers stand, for who started it.
+    pub async fn servers(&self) -> Vec<ServerState> {
+        let caller = Caller::local(&self.engine.config().settings.policy);
+        let found = self.engine.list_servers(&caller).await;
+        let rows = found.map(|found| found.servers).unwrap_or_default();
+        let state = |row: ServerRow| ServerState {
+            tools: row.known.then_some(ToolCounts {
+                total: row.tool_count,
+                enabled: row.enabled_count,
+                pending: row.pending_count,
+            }),
+            status: row.standing.health,
+            reason: row.standing.reason,
+            name: row.name,
+        };
+        rows.into_iter().map(state).collect()
+    }
+
     /// Reads the configuration again, and gives the outcome once it holds.
     pub async fn reload(&self) -> Result<Arc<Report>, Ending> {
         let report = self.requests.reload(Cause::Request).await?;
@@ -120,6 +139,10 @@ impl crate::control::server::Service for Process {
 
     async fn counts(&self) -> Counts {
         Process::counts(self)
+    }
+
+    async fn servers(&self) -> Vec<ServerState> {
+        Process::servers(self).await
     }
 
     async fn reload(&self) -> Result<Arc<Report>, Ending> {

@@ -3,8 +3,10 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::Context;
 use super::counter::{local, refused, with_engine};
+use super::{Context, running};
+use crate::control::{Op, ServerState};
+use crate::engine::Engine;
 use crate::engine::answer::{ServerRow, Servers};
 use crate::engine::upstream::Health;
 use crate::failure::Failure;
@@ -12,8 +14,8 @@ use crate::ui::{Line, Tone};
 
 /// List the servers
 ///
-/// Shows how each server stands and how many tools it has. Nothing is connected: what is shown is what
-/// was known when the server was last asked.
+/// Shows how each server stands and how many tools it has. Nothing is connected for it: a process that runs on the
+/// same configuration is asked how its servers stand; without one, what was kept of their tools is shown.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -36,16 +38,50 @@ impl List {
         let (status, tools) = (everything || self.status, everything || self.tools);
         with_engine(context, async |context, engine| {
             let caller = local(engine);
-            let found = engine.list_servers(&caller).await.map_err(refused)?;
+            let mut found = engine.list_servers(&caller).await.map_err(refused)?;
+            let process = told_by_process(context, engine, &mut found).await;
             if context.ui.is_json() {
                 let servers: Vec<Value> = found.servers.iter().map(row_json).collect();
-                context.ui.json(&json!({ "servers": servers }));
+                context
+                    .ui
+                    .json(&json!({ "servers": servers, "process": process }));
             } else {
                 show(context, &found, everything, status, tools);
+                if status && process.is_none() && !found.servers.is_empty() {
+                    context.ui.note(
+                        "No process is running, so nothing is connected; `toolcrib doctor` tries every server.",
+                    );
+                }
             }
             Ok(())
         })
     }
+}
+
+/// Brings in how things stand with the process that runs on the same configuration, and gives its id.
+async fn told_by_process(context: &Context, engine: &Engine, found: &mut Servers) -> Option<u32> {
+    let path = engine
+        .config()
+        .path
+        .as_ref()
+        .map(|p| p.display().to_string());
+    let directory = context.surroundings.cwd.display().to_string();
+    let process = running::same(&context.control_place(), path.as_deref(), &directory).await?;
+    let told = process.ask::<Vec<ServerState>>(Op::Servers).await.ok()?;
+    for server in &mut found.servers {
+        let Some(told) = told.iter().find(|told| told.name == server.name) else {
+            continue;
+        };
+        server.standing.health = told.status;
+        server.standing.reason.clone_from(&told.reason);
+        if let Some(tools) = told.tools {
+            server.known = true;
+            server.tool_count = tools.total;
+            server.enabled_count = tools.enabled;
+            server.pending_count = tools.pending;
+        }
+    }
+    Some(process.pid)
 }
 
 fn show(context: &mut Context, found: &Servers, everything: bool, status: bool, tools: bool) {
@@ -55,9 +91,9 @@ fn show(context: &mut Context, found: &Servers, everything: bool, status: bool, 
         .line(format!("MCP Servers ({count} configured):"));
     for server in &found.servers {
         context.ui.gap();
-        let usable = server.enabled && server.standing.health != Health::Error;
+        let connected = server.enabled && server.standing.health == Health::Connected;
         let mut line = Line::new()
-            .mark(usable)
+            .mark(connected)
             .text(" ")
             .tone(Tone::Strong, &server.name);
         if tools {

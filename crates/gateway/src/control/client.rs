@@ -53,7 +53,7 @@ pub enum AskError {
 fn patience_ms(op: Op) -> u64 {
     match op {
         Op::Reload => limits::CONTROL_RELOAD_TIMEOUT_MS + limits::CONTROL_TIMEOUT_MS,
-        Op::Ping | Op::Status | Op::Counts => limits::CONTROL_TIMEOUT_MS,
+        Op::Ping | Op::Status | Op::Counts | Op::Servers => limits::CONTROL_TIMEOUT_MS,
     }
 }
 

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use toolcrib_core::{Code, limits};
 
+use crate::engine::upstream::Health;
 use crate::reload::Report;
 
 /// The version of this protocol.
@@ -24,6 +25,8 @@ pub enum Op {
     Status,
     /// How many servers and tools it has: [`Counts`].
     Counts,
+    /// How its servers stand: a list of [`ServerState`].
+    Servers,
     /// To read its configuration again: [`Report`].
     Reload,
 }
@@ -56,7 +59,7 @@ impl Request {
             }
         }
         serde_json::from_value(value)
-            .map_err(|_| Fault::invalid("op must be one of ping, status, counts, reload"))
+            .map_err(|_| Fault::invalid("op must be one of ping, status, counts, servers, reload"))
     }
 }
 
@@ -198,6 +201,33 @@ pub struct Counts {
     pub tools_enabled: usize,
 }
 
+/// How one server stands with a process: an element of the answer to [`Op::Servers`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ServerState {
+    /// Its name.
+    pub name: String,
+    /// Whether it is there.
+    pub status: Health,
+    /// Why not, in words for people.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Its tools, where they are known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tools: Option<ToolCounts>,
+}
+
+/// How many tools a server has.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ToolCounts {
+    /// All of them.
+    pub total: usize,
+    /// Those that can be found and run.
+    pub enabled: usize,
+    /// Those that wait for a person.
+    pub pending: usize,
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -208,7 +238,7 @@ mod tests {
 
     #[test]
     fn every_op_reads_back_and_unknown_fields_are_passed_over() {
-        for op in [Op::Ping, Op::Status, Op::Counts, Op::Reload] {
+        for op in [Op::Ping, Op::Status, Op::Counts, Op::Servers, Op::Reload] {
             let request = Request::new(op);
             let line = serde_json::to_vec(&request).unwrap();
             assert_eq!(Request::parse(&line).unwrap(), request);
@@ -223,7 +253,9 @@ mod tests {
         }
         assert!(refused(r#"{"op":"ping"}"#).contains("version 1"));
         assert!(refused(r#"{"v":2,"op":"ping"}"#).contains("version 1"));
-        assert!(refused(r#"{"v":1,"op":"shutdown"}"#).contains("ping, status, counts, reload"));
+        assert!(
+            refused(r#"{"v":1,"op":"shutdown"}"#).contains("ping, status, counts, servers, reload")
+        );
         assert!(refused(r#"{"v":1}"#).contains("op must be"));
     }
 

@@ -16,7 +16,7 @@ use toolcrib_core::{Code, limits};
 
 use super::Place;
 use super::place::{PlaceError, owner, socket_name};
-use super::protocol::{Answer, Counts, Op, Pong, Request, Status};
+use super::protocol::{Answer, Counts, Op, Pong, Request, ServerState, Status};
 use crate::reload::Report;
 use crate::reload::queue::Ending;
 
@@ -26,6 +26,8 @@ pub trait Service: Send + Sync + 'static {
     fn status(&self) -> Status;
     /// How many servers and tools it has.
     fn counts(&self) -> impl Future<Output = Counts> + Send;
+    /// How its servers stand.
+    fn servers(&self) -> impl Future<Output = Vec<ServerState>> + Send;
     /// Reads the configuration again.
     fn reload(&self) -> impl Future<Output = Result<Arc<Report>, Ending>> + Send;
 }
@@ -163,6 +165,7 @@ async fn answer(line: &[u8], service: &impl Service) -> Answer {
         }),
         Op::Status => Answer::result(&service.status()),
         Op::Counts => Answer::result(&service.counts().await),
+        Op::Servers => Answer::result(&service.servers().await),
         Op::Reload => {
             let longest = Duration::from_millis(limits::CONTROL_RELOAD_TIMEOUT_MS);
             match timeout(longest, service.reload()).await {

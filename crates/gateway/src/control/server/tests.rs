@@ -32,6 +32,10 @@ impl Service for Desk {
         }
     }
 
+    async fn servers(&self) -> Vec<ServerState> {
+        Vec::new()
+    }
+
     async fn reload(&self) -> Result<Arc<Report>, Ending> {
         if self.ending {
             return Err(Ending);
