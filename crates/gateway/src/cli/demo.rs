@@ -4,21 +4,27 @@
 mod agent;
 
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 
+use anstream::ColorChoice;
 use clap::{Args, Parser, ValueEnum};
+use serde_json::{Value, json};
 use toolcrib_config::surroundings::{Os, Surroundings};
 use toolcrib_core::Code;
 
-use super::{Cli, Command, Context, carry_out};
+use super::{Cli, Command, Context, carry_out, running};
 use crate::failure::Failure;
-use crate::ui::{Line, Tone};
+use crate::signals::{Asked, Signals};
+use crate::ui::{Line, Tone, Ui};
 
 /// Play the first minute on a home directory of its own; nothing of yours is touched
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
   toolcrib demo         an agent at the counter
-  toolcrib demo setup   how the servers of five clients become one configuration")]
+  toolcrib demo setup   how the servers of five clients become one configuration
+  toolcrib demo --json  every step with its answer, tokens and time, for programs")]
 pub struct Demo {
     /// Which story
     #[arg(value_enum, default_value = "agent")]
@@ -96,11 +102,28 @@ const STEPS: &[Step] = &[
 impl Demo {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
-        if context.ui.is_json() {
-            return Err(Failure::usage(
-                "the demo tells a story and has no JSON form; leave out --json",
-            ));
+        let mut tale = Tale::begin(context.ui.is_json());
+        // What is told in JSON is told at the end; until then nobody is shown anything.
+        let own = tale
+            .json
+            .then(|| std::mem::replace(&mut context.ui, silent()));
+        let played = self.play(context, &mut tale);
+        if let Some(own) = own {
+            context.ui = own;
         }
+        if tale.is_interrupted() {
+            return Err(Failure::new(Code::Cancelled, "the demo was interrupted"));
+        }
+        played?;
+        if tale.json {
+            context
+                .ui
+                .json(&json!({ "steps": tale.steps, "tokens": tale.tokens }));
+        }
+        Ok(())
+    }
+
+    fn play(&self, context: &mut Context, tale: &mut Tale) -> Result<(), Failure> {
         let stage = tempfile::Builder::new()
             .prefix("toolcrib-demo-")
             .tempdir()
@@ -109,11 +132,12 @@ impl Demo {
         let project = stage.path().join("project");
         std::fs::create_dir(&project).map_err(|error| broken("made", &error))?;
         let played = match self.story {
-            Story::Agent => agent_story(context, &home),
-            Story::Setup => setup_story(context, &home, &project),
+            Story::Agent => agent_story(context, &home, tale),
+            Story::Setup => setup_story(context, &home, &project, tale),
         };
         if self.keep {
             let path = stage.keep();
+            tale.steps.push(json!({ "kept": path }));
             context.ui.gap();
             context
                 .ui
@@ -123,26 +147,90 @@ impl Demo {
     }
 }
 
+/// What was told so far, and whether anybody wants the rest.
+struct Tale {
+    /// Whether it is told in JSON, at its end.
+    json: bool,
+    steps: Vec<Value>,
+    tokens: Value,
+    interrupted: Arc<AtomicBool>,
+}
+
+impl Tale {
+    /// Takes over the signals that ask to end, so that the stage is cleared away.
+    fn begin(json: bool) -> Self {
+        let interrupted = Arc::new(AtomicBool::new(false));
+        if let Ok(runtime) = running::runtime() {
+            let entered = runtime.enter();
+            let signals = Signals::take();
+            drop(entered);
+            let flag = Arc::clone(&interrupted);
+            if let Ok(mut signals) = signals {
+                std::thread::spawn(move || {
+                    while matches!(runtime.block_on(signals.next()), Asked::Reload) {}
+                    flag.store(true, Ordering::SeqCst);
+                });
+            }
+        }
+        Self {
+            json,
+            steps: Vec::new(),
+            tokens: Value::Null,
+            interrupted,
+        }
+    }
+
+    fn is_interrupted(&self) -> bool {
+        self.interrupted.load(Ordering::SeqCst)
+    }
+
+    /// Ends the story where somebody asked for that.
+    fn go_on(&self) -> Result<(), Failure> {
+        if self.is_interrupted() {
+            return Err(Failure::new(Code::Cancelled, "the demo was interrupted"));
+        }
+        Ok(())
+    }
+}
+
+/// A screen that nobody sees.
+fn silent() -> Ui {
+    let nowhere = || -> Box<dyn std::io::Write + Send> { Box::new(std::io::sink()) };
+    Ui::new(
+        (nowhere(), ColorChoice::Never),
+        (nowhere(), ColorChoice::Never),
+        false,
+        None,
+    )
+}
+
 /// An agent's session, and then the log of it.
-fn agent_story(context: &mut Context, home: &Path) -> Result<(), Failure> {
-    agent::play(context, home)?;
+fn agent_story(context: &mut Context, home: &Path, tale: &mut Tale) -> Result<(), Failure> {
+    agent::play(context, home, tale)?;
     context.ui.gap();
-    let about = "── Every request left one record, and one that is changed or taken out is found:";
-    context.ui.line(Line::new().tone(Tone::Strong, about));
+    let about = "Every request left one record, and one that is changed or taken out is found:";
+    context
+        .ui
+        .line(Line::new().tone(Tone::Strong, format_args!("── {about}")));
     on_stage(context, home, home, |context| {
-        say(context, &["audit", "tail"])?;
-        say(context, &["audit", "verify"])
+        say(context, tale, about, &["audit", "tail"])?;
+        say(context, tale, about, &["audit", "verify"])
     })?;
     context.ui.gap();
     context.ui.line("Next: `toolcrib import` shows the servers that your own clients have, `toolcrib demo setup` how they become one configuration.");
     flush(context)
 }
 
-fn setup_story(context: &mut Context, home: &Path, project: &Path) -> Result<(), Failure> {
+fn setup_story(
+    context: &mut Context,
+    home: &Path,
+    project: &Path,
+    tale: &mut Tale,
+) -> Result<(), Failure> {
     for (name, text) in HOME {
         put(&home.join(name), text)?;
     }
-    on_stage(context, home, project, |context| play(context, home))
+    on_stage(context, home, project, |context| play(context, home, tale))
 }
 
 /// Runs something as if the user lived on the stage.
@@ -161,7 +249,7 @@ fn on_stage(
     played
 }
 
-fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
+fn play(context: &mut Context, home: &Path, tale: &mut Tale) -> Result<(), Failure> {
     for (index, step) in STEPS.iter().enumerate() {
         if let Some((name, text)) = step.write {
             put(&home.join(name), text)?;
@@ -173,24 +261,82 @@ fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
         context
             .ui
             .line(Line::new().tone(Tone::Strong, format_args!("── {number}. {}", step.about)));
-        say(context, step.command)?;
+        say(context, tale, step.about, step.command)?;
     }
     Ok(())
 }
 
 /// Shows a command and runs it. One that fails is part of the story: what it says is to be seen.
-fn say(context: &mut Context, words: &[&str]) -> Result<(), Failure> {
+fn say(context: &mut Context, tale: &mut Tale, about: &str, words: &[&str]) -> Result<(), Failure> {
+    tale.go_on()?;
     let line = format_args!("$ toolcrib {}", shell(words)).to_string();
     context.ui.line(Line::new().tone(Tone::Dim, line));
     context.ui.gap();
     flush(context)?;
+    let shown = shell(words);
     let words = std::iter::once("toolcrib").chain(words.iter().copied());
     let cli = Cli::try_parse_from(words).map_err(|error| Failure::usage(error.to_string()))?;
     let (Command::Direct(command) | Command::Mcp(command)) = cli.command;
+    if tale.json {
+        let told = told(context, command);
+        let line = format!("toolcrib {shown}");
+        tale.steps
+            .push(json!({ "about": about, "command": line, "answer": told }));
+        return Ok(());
+    }
     if let Err(failure) = carry_out(command, context) {
         context.ui.failure(&failure);
     }
     flush(context)
+}
+
+/// What a command says in JSON: one value, or of lines a list of them.
+fn told(context: &mut Context, command: super::Direct) -> Value {
+    let heard = Heard::default();
+    let out: Box<dyn std::io::Write + Send> = Box::new(heard.clone());
+    let sink: Box<dyn std::io::Write + Send> = Box::new(std::io::sink());
+    let ui = Ui::new(
+        (out, ColorChoice::Never),
+        (sink, ColorChoice::Never),
+        true,
+        None,
+    );
+    let own = std::mem::replace(&mut context.ui, ui);
+    if let Err(failure) = carry_out(command, context) {
+        context.ui.failure(&failure);
+    }
+    // What cannot be written into memory is not told.
+    let _ = context.ui.finish();
+    context.ui = own;
+    let text = heard.text();
+    serde_json::from_str(&text).unwrap_or_else(|_| {
+        let lines = text.lines();
+        let values = lines.filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        values.collect()
+    })
+}
+
+/// A stream that is read back.
+#[derive(Clone, Default)]
+struct Heard(Arc<Mutex<Vec<u8>>>);
+
+impl Heard {
+    fn text(&self) -> String {
+        let bytes = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        String::from_utf8_lossy(&bytes).into_owned()
+    }
+}
+
+impl std::io::Write for Heard {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        let mut heard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        heard.extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
 }
 
 /// Writes out what is shown so far, so that findings on standard error stand below their command.

@@ -17,8 +17,9 @@ fn an_agent_finds_runs_and_is_refused_over_the_real_door() {
         "TOOL_DISABLED",
         "{\"results\":[{\"server\":\"parcels\",\"tool\":\"quote-rate\",",
         "\"cents\":690",
-        "These 14 small tools alone cost ",
-        "The whole session cost ",
+        "> get_tool_details {\"server\":\"notes\",\"tool\":\"delete_note\"}",
+        " for these 14 small tools when all are shown.",
+        "Over the 10 messages of this session that is ",
         "The audit log is intact: 6 records",
     ] {
         assert!(
@@ -72,7 +73,59 @@ fn the_demo_plays_every_step_and_touches_nothing_of_the_user() {
         2,
         "only the stage directories of the test: {left:?}"
     );
-    assert_eq!(home.run(&["demo", "--json"]).code, Some(1));
+}
+
+#[test]
+fn the_demo_is_told_in_json_with_what_every_step_cost() {
+    let home = Home::new();
+    let ran = home.run(&["demo", "--json"]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    let told = ran.json();
+    let steps = told["steps"].as_array().unwrap();
+    let called: Vec<&str> = steps
+        .iter()
+        .filter_map(|step| step["tool"].as_str())
+        .collect();
+    assert_eq!(called.len(), 9, "{told}");
+    assert!(called.contains(&"get_tool_details"), "{called:?}");
+    assert_eq!(steps.last().unwrap()["answer"]["intact"], true, "{told}");
+    let tokens = |name: &str| told["tokens"][name].as_u64().unwrap();
+    assert!(tokens("five") < tokens("all"), "{told}");
+    assert!(
+        tokens("sessionWithFive") < tokens("sessionWithAll"),
+        "{told}"
+    );
+    let setup = home.run(&["demo", "setup", "--json"]).json();
+    let commands = setup["steps"].as_array().unwrap().iter();
+    let commands: Vec<&str> = commands
+        .map(|step| step["command"].as_str().unwrap())
+        .collect();
+    assert_eq!(commands.len(), 5, "{setup}");
+    assert_eq!(
+        setup["steps"][3]["answer"]["tools"]["enabled"], 2,
+        "{setup}"
+    );
+}
+
+#[test]
+fn an_interrupted_demo_leaves_nothing_behind() {
+    let home = Home::new();
+    let mut child = home
+        .command(&["demo", "setup"])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    // From its first byte on the demo has taken over the signals, and has a stage to clear away.
+    let mut out = child.stdout.take().unwrap();
+    let mut first = [0; 1];
+    std::io::Read::read_exact(&mut out, &mut first).unwrap();
+    let pid = rustix::process::Pid::from_raw(i32::try_from(child.id()).unwrap()).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+    std::io::copy(&mut out, &mut std::io::sink()).unwrap();
+    let status = child.wait().unwrap();
+    assert!(status.code().is_some(), "killed by a signal: {status}");
+    assert_eq!(crate::home::names(&home.path("run")), Vec::<String>::new());
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
 
-use super::put;
+use super::{Tale, put};
 use crate::cli::Context;
 use crate::failure::Failure;
 use crate::http::stand::Stand;
@@ -52,6 +52,11 @@ const STEPS: &[Step] = &[
         arguments: |_| json!({"server": "notes", "tool": "create_note", "arguments": {"titel": "Coffee"}}),
     },
     Step {
+        about: "Where a signature is not enough, the details say what each argument means.",
+        tool: "get_tool_details",
+        arguments: |_| json!({"server": "notes", "tool": "delete_note"}),
+    },
+    Step {
         about: "Deleting is destructive: without a key and a confirmation it is refused.",
         tool: "execute_tool",
         arguments: |story| json!({"server": "notes", "tool": "delete_note", "arguments": {"id": story.note}}),
@@ -82,7 +87,7 @@ const STEPS: &[Step] = &[
 ];
 
 /// Plays the session in a home directory of its own.
-pub(super) fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
+pub(super) fn play(context: &mut Context, home: &Path, tale: &mut Tale) -> Result<(), Failure> {
     let program = std::env::current_exe().map_err(|error| broken(&error))?;
     let depot = Mutex::new(Depot::default());
     let parcels = Stand::open(Arc::new(move |method, target, body| {
@@ -94,13 +99,14 @@ pub(super) fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
     let begun = Instant::now();
     let mut door = Door::open(&program, home, "lazy")?;
     let tools = door.tools()?;
-    let mut cost = tokens(&Value::from(tools.clone()).to_string());
-    heading(
-        context,
+    let five = tokens(&Value::from(tools.clone()).to_string());
+    let (about, micros) = (
         "An agent connects. This is all it sees:",
         begun.elapsed().as_micros(),
-        cost,
     );
+    heading(context, about, micros, five);
+    tale.steps
+        .push(json!({"about": about, "tools": tools, "ms": ms(micros), "tokens": five}));
     for tool in &tools {
         let text = |field: &str| tool[field].as_str().unwrap_or_default().to_owned();
         let first = text("description");
@@ -118,7 +124,9 @@ pub(super) fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
         );
     }
     let mut story = Story::default();
-    for step in STEPS {
+    let mut carried = 0;
+    for (index, step) in STEPS.iter().enumerate() {
+        tale.go_on()?;
         let arguments = (step.arguments)(&story);
         let answer = door.ask(
             "tools/call",
@@ -129,13 +137,20 @@ pub(super) fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
             .unwrap_or_default()
             .to_owned();
         let spent = tokens(&arguments.to_string()) + tokens(&said);
-        cost += spent;
+        if step.tool != "execute_tool" {
+            // What was looked up stands in every message from the next one on.
+            carried += spent * (STEPS.len() - index);
+        }
         heading(context, step.about, answer.micros, spent);
         context
             .ui
             .line(Line::new().tone(Tone::Dim, format_args!("  > {} {arguments}", step.tool)));
         context.ui.line(format!("  {}", shortened(&said)));
         let result: Value = serde_json::from_str(&said).unwrap_or_default();
+        tale.steps.push(json!({
+            "about": step.about, "tool": step.tool, "arguments": arguments, "answer": result,
+            "ms": ms(answer.micros), "tokens": spent,
+        }));
         if let Some(id) = result["result"].get("id") {
             story.note = id.clone();
         }
@@ -144,24 +159,41 @@ pub(super) fn play(context: &mut Context, home: &Path) -> Result<(), Failure> {
     let mut door = Door::open(&program, home, "full")?;
     let exposed = door.tools()?;
     door.close()?;
-    closing(context, cost, exposed);
+    closing(context, tale, five, carried, exposed);
     Ok(())
 }
 
-/// What the session cost, and what the same tools cost when all are shown.
-fn closing(context: &mut Context, cost: usize, exposed: Vec<Value>) {
+/// What the definitions cost in every message, and over the session, against showing all tools.
+fn closing(
+    context: &mut Context,
+    tale: &mut Tale,
+    five: usize,
+    carried: usize,
+    exposed: Vec<Value>,
+) {
     let count = exposed.len();
     let all = tokens(&Value::from(exposed).to_string());
     let each = all / count.max(1);
+    let messages = STEPS.len() + 1;
+    let (with_five, with_all) = (five * messages + carried, all * messages);
     context.ui.gap();
     context.ui.line(Line::new().tone(
         Tone::Strong,
-        format_args!("The whole session cost {cost} tokens, definitions included."),
+        format_args!(
+            "Definitions go with every message: {five} tokens for the five, {all} for these {count} small tools when all are shown."
+        ),
     ));
     context.ui.line(format!(
-        "These {count} small tools alone cost {all} tokens when all are shown, {each} each, in every message; \
-         the tools of a dozen real servers cost 100,000 and more, and the five stay what they are."
+        "Over the {messages} messages of this session that is {with_five} tokens, with all that was looked up, against {with_all}."
     ));
+    context.ui.line(format!(
+        "The five stay {five} however many tools there are; showing all grows by about {each} with each small tool, \
+         and the tools of a dozen real servers cost 100,000 and more in every message."
+    ));
+    tale.tokens = json!({
+        "five": five, "all": all, "tools": count, "messages": messages,
+        "sessionWithFive": with_five, "sessionWithAll": with_all,
+    });
 }
 
 fn heading(context: &mut Context, about: &str, micros: u128, tokens: usize) {
@@ -176,9 +208,13 @@ fn heading(context: &mut Context, about: &str, micros: u128, tokens: usize) {
     );
 }
 
-#[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
 fn time(micros: u128) -> String {
-    format!("{:.1} ms", micros as f64 / 1000.0)
+    format!("{:.1} ms", ms(micros))
+}
+
+#[expect(clippy::cast_precision_loss, reason = "shown with one digit")]
+fn ms(micros: u128) -> f64 {
+    micros as f64 / 1000.0
 }
 
 fn shortened(text: &str) -> String {
