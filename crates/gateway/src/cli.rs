@@ -118,79 +118,53 @@ pub enum Command {
 }
 
 /// The commands.
+#[expect(
+    missing_docs,
+    reason = "a comment on a variant would take the place of what the command says about itself in its help"
+)]
 #[derive(Debug, Subcommand)]
 pub enum Direct {
-    /// Show, check and reload the configuration
     Config(config::Config),
-    /// Show the servers that other clients have, and write them into a configuration
     Import(import::Import),
-    /// Put Toolcrib into a client's configuration
     Export(export::Export),
-    /// Connect clients: their servers go behind Toolcrib, and Toolcrib takes their place
     Setup(setup::Setup),
-    /// Let the configuration files of a working directory be used, as they are now
     Trust(trust::Trust),
-    /// Find out why a tool is on or off
     Rules(rules::Rules),
-    /// List the servers
     List(list::List),
-    /// Search for tools across all servers
     Search(search::Search),
-    /// List the tools of a server
     Tools(tools::Tools),
-    /// Show one tool in full
     Inspect(inspect::Inspect),
-    /// Run a tool
     Execute(execute::Execute),
-    /// Run in the foreground until asked to end
     Serve(serve::Serve),
     /// Show the running processes
+    #[command(after_help = "\
+Examples:
+  toolcrib status          what runs, on which configuration, with how many servers
+  toolcrib status --json   for programs")]
     Status,
-    /// Check configuration, servers, store, cache, clock and clients, and say what to do
     Doctor(doctor::Doctor),
-    /// Write what a shell needs to complete commands, servers and tools
     Completions(completions::Completions),
-    /// Write the manual pages, or the chapter of the book about the command line
     #[command(hide = true)]
     Reference(reference::Reference),
-    /// Show tokens saved, calls, cache hits and the slowest servers
     Stats(stats::Stats),
-    /// Find servers in the public registry and add them
     Registry(registry::Registry),
-    /// Write the registry of operations, and check that it fits the catalog
     RegistryFile(registry_file::RegistryFile),
-    /// Show, fill and clear the lists of tools that are kept on disk
     Cache(cache::Cache),
-    /// See and settle what waits for a person
     Approvals(approvals::Approvals),
-    /// Approve what waits: short for `approvals approve`
     Approve(approvals::Approve),
-    /// Read the audit log, and prove that nothing was taken out of it
     Audit(audit::Audit),
-    /// Make, list and revoke API keys
     Keys(keys::Keys),
-    /// Find out what may be run by whom, and why
     Policy(policy::Policy),
-    /// Log in to a remote server, in a browser or on another device
     Login(login::Login),
-    /// Forget the tokens of a remote server
     Logout(login::Logout),
-    /// Show the domains and categories that the names of a server and a tool mean
     Infer(infer::Infer),
-    /// Ask an unknown server what it offers, and put it up for approval
     Introspect(introspect::Introspect),
-    /// Write the tools of servers as RTFS files, one for each tool
     ExportRtfs(export_rtfs::ExportRtfs),
-    /// Write the type of a JSON Schema
     Types(rtfs::Types),
-    /// Check RTFS files
     Rtfs(rtfs::Rtfs),
-    /// Be one of the small MCP servers that the demo uses
     #[command(hide = true)]
     Workshop(workshop::Workshop),
-    /// Turn REST APIs into tools
     Adapter(adapter::Adapter),
-    /// Play the first minute on a home directory of its own; nothing of yours is touched
     Demo(demo::Demo),
 }
 
@@ -310,8 +284,11 @@ fn within(options: Options, work: impl FnOnce(&mut Context) -> Result<(), Failur
     conclude(&mut context.ui, outcome)
 }
 
-/// What commands log: what a connection went through is told by the command that needed it.
-const COMMAND_LOG: &str = "warn,toolcrib_upstream=error";
+/// What commands log: what a connection went through, and why a server or a call failed, is told by the command
+/// that needed it.
+const COMMAND_LOG: &str = "warn,toolcrib_upstream=error,toolcrib::engine::asking=error,\
+                           toolcrib::engine::connections::adapters=error,toolcrib::engine::execute::run=error,\
+                           toolcrib::desk::registry=error";
 
 fn dispatch(command: Direct, context: &mut Context) -> Result<(), Failure> {
     // A process that serves logs as its configuration says, once that is read.

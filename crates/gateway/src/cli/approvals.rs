@@ -37,32 +37,54 @@ pub struct Approvals {
 #[derive(Debug, Subcommand)]
 enum ApprovalsCommand {
     /// List what waits: tools that are new or changed, servers, and calls that need a person
+    #[command(after_help = "\
+Examples:
+  toolcrib approvals list
+  toolcrib approvals list --all   also what was settled or ran out")]
     List {
         /// Show also what was settled or ran out
         #[arg(long)]
         all: bool,
     },
     /// Show what waits in full, with what changed
+    #[command(after_help = "\
+Examples:
+  toolcrib approvals show github:create_issue")]
     Show {
         /// An id, SERVER, or SERVER:TOOL
+        #[arg(add = super::completions::server_or_id())]
         target: String,
     },
     /// Approve what waits, after showing it
+    #[command(after_help = "\
+Examples:
+  toolcrib approvals approve github:create_issue
+  toolcrib approvals approve github   the server and all of its tools")]
     Approve {
         /// An id, SERVER, or SERVER:TOOL
+        #[arg(add = super::completions::server_or_id())]
         target: String,
     },
     /// Reject what waits
+    #[command(after_help = "\
+Examples:
+  toolcrib approvals reject github:create_issue")]
     Reject {
         /// An id, SERVER, or SERVER:TOOL
+        #[arg(add = super::completions::server_or_id())]
         target: String,
     },
 }
 
 /// Approve what waits: short for `approvals approve`
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib approve github:create_issue
+  toolcrib approve github")]
 pub struct Approve {
     /// An id, SERVER, or SERVER:TOOL
+    #[arg(add = super::completions::server_or_id())]
     target: String,
 }
 

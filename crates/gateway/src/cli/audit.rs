@@ -34,6 +34,12 @@ pub struct Audit {
 #[derive(Debug, Subcommand)]
 enum AuditCommand {
     /// Show the newest records
+    ///
+    /// With `--json` each record is one line of JSON, so that they can be read while they come.
+    #[command(after_help = "\
+Examples:
+  toolcrib audit tail
+  toolcrib audit tail --follow --json | jq .tool_id")]
     Tail {
         /// How many
         #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
@@ -45,6 +51,10 @@ enum AuditCommand {
         which: Which,
     },
     /// Show the newest records that fit
+    #[command(after_help = "\
+Examples:
+  toolcrib audit search --decision refused --since 2h
+  toolcrib audit search --tool github:create_issue --json")]
     Search {
         /// Show at most so many
         #[arg(long, value_name = "COUNT", default_value_t = 100)]
@@ -53,6 +63,12 @@ enum AuditCommand {
         which: Which,
     },
     /// Write records out as JSON Lines or CSV
+    ///
+    /// Standard output holds the records and nothing else; JSON Lines are one object a line, with `--json` as without.
+    #[command(after_help = "\
+Examples:
+  toolcrib audit export > records.jsonl
+  toolcrib audit export --format csv --since 7d --output week.csv")]
     Export {
         /// The form
         #[arg(long, value_enum, default_value = "jsonl")]
@@ -64,6 +80,9 @@ enum AuditCommand {
         which: Which,
     },
     /// Check that no record was altered or removed
+    #[command(after_help = "\
+Examples:
+  toolcrib audit verify")]
     Verify,
 }
 
@@ -89,10 +108,10 @@ struct Which {
     #[arg(long, value_name = "CALLER")]
     actor: Option<String>,
     /// Of this tool, as SERVER:TOOL
-    #[arg(long, value_name = "SERVER:TOOL")]
+    #[arg(long, value_name = "SERVER:TOOL", add = super::completions::tool_id())]
     tool: Option<String>,
     /// Of any tool of this server
-    #[arg(long)]
+    #[arg(long, add = super::completions::server())]
     server: Option<String>,
     /// With this decision: allowed or refused
     #[arg(long, value_parser = decision)]

@@ -29,8 +29,15 @@ pub struct Cache {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// Show what is kept, and how old it is
+    #[command(after_help = "\
+Examples:
+  toolcrib cache show")]
     Show,
     /// Ask servers for their tools and keep them, so that a search needs no connection
+    #[command(after_help = "\
+Examples:
+  toolcrib cache warm
+  toolcrib cache warm github --fresh")]
     Warm {
         /// The servers; all that are switched on unless given
         #[arg(value_name = "SERVER", add = super::completions::server())]
@@ -40,6 +47,10 @@ enum Command {
         fresh: bool,
     },
     /// Forget the tools of a server, or everything
+    #[command(after_help = "\
+Examples:
+  toolcrib cache clear
+  toolcrib cache clear github")]
     Clear {
         /// The server; everything unless given
         #[arg(add = super::completions::server())]

@@ -24,6 +24,10 @@ const VARIABLE: &str = "TOOLCRIB_COMPLETE";
 /// Where the shells say which word is completed.
 const INDEX: &str = "_CLAP_COMPLETE_INDEX";
 
+/// The script for bash, which breaks words at `:`: they are joined again before the program is asked, and of what it
+/// offers only what stands behind the break goes back.
+const BASH: &str = include_str!("completions/toolcrib.bash");
+
 /// Write what a shell needs to complete commands, servers and tools
 #[derive(Debug, Args)]
 #[command(after_help = "\
@@ -59,6 +63,25 @@ impl Shell {
             Self::Elvish => "elvish",
         }
     }
+
+    /// What the shell has to run so that it asks this program.
+    fn script(self, program: &str) -> Result<String, Failure> {
+        if self == Self::Bash {
+            let quoted = format!("'{}'", program.replace('\'', r"'\''"));
+            return Ok(BASH
+                .replace("@PROGRAM@", &quoted)
+                .replace("@VARIABLE@", VARIABLE));
+        }
+        let mut script = Vec::new();
+        let shells = Shells::builtins();
+        let written = shells.completer(self.name()).map(|shell| {
+            shell.write_registration(VARIABLE, "toolcrib", "toolcrib", program, &mut script)
+        });
+        if let Some(Err(error)) = written {
+            return Err(Failure::configuration(error.to_string()));
+        }
+        Ok(String::from_utf8_lossy(&script).into_owned())
+    }
 }
 
 impl Completions {
@@ -68,15 +91,7 @@ impl Completions {
             Failure::configuration(format!("the path of this program is not known: {error}"))
         })?;
         let program = program.display().to_string();
-        let mut script = Vec::new();
-        let shells = Shells::builtins();
-        let written = shells.completer(self.shell.name()).map(|shell| {
-            shell.write_registration(VARIABLE, "toolcrib", "toolcrib", &program, &mut script)
-        });
-        if let Some(Err(error)) = written {
-            return Err(Failure::configuration(error.to_string()));
-        }
-        let script = String::from_utf8_lossy(&script);
+        let script = self.shell.script(&program)?;
         if context.ui.is_json() {
             let shell = self.shell.name();
             context
@@ -129,6 +144,18 @@ pub(super) fn tool_id() -> ArgValueCompleter {
     ArgValueCompleter::new(|begun: &OsStr| {
         let ids = tools().into_iter();
         fitting(ids.map(|(server, tool)| format!("{server}:{tool}")), begun)
+    })
+}
+
+/// Completes the name of a server, or behind it the id of one of its tools.
+pub(super) fn server_or_id() -> ArgValueCompleter {
+    ArgValueCompleter::new(|begun: &OsStr| {
+        if begun.to_string_lossy().contains(':') {
+            let ids = tools().into_iter();
+            return fitting(ids.map(|(server, tool)| format!("{server}:{tool}")), begun);
+        }
+        let servers = configured().map(|config| servers(&config));
+        fitting(servers.unwrap_or_default(), begun)
     })
 }
 

@@ -26,8 +26,16 @@ pub struct Config {
 #[derive(Debug, Subcommand)]
 enum ConfigCommand {
     /// Display the current configuration
+    #[command(after_help = "\
+Examples:
+  toolcrib config show
+  toolcrib config show --json   for programs")]
     Show,
     /// Check the configuration and report everything that is wrong or doubtful
+    #[command(after_help = "\
+Examples:
+  toolcrib config validate
+  toolcrib config validate --config team.yaml")]
     Validate,
     /// List where the configuration comes from
     Sources(sources::Sources),

@@ -8,6 +8,9 @@ use crate::failure::Failure;
 
 /// Show the domains and categories that the names of a server and a tool mean
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib infer github create_issue")]
 pub struct Infer {
     /// The server's name
     server: String,

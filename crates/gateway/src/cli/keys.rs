@@ -25,6 +25,10 @@ pub struct Keys {
 #[derive(Debug, Subcommand)]
 enum KeysCommand {
     /// Make a key; it is shown once and kept only as a hash
+    #[command(after_help = "\
+Examples:
+  toolcrib keys create ci --scope github:read
+  toolcrib keys create ops --scope github:*,jira:read --expires 90d")]
     Create {
         /// What the key is for
         name: String,
@@ -41,8 +45,14 @@ enum KeysCommand {
         expires: Option<i64>,
     },
     /// List the keys, without their secrets
+    #[command(after_help = "\
+Examples:
+  toolcrib keys list")]
     List,
     /// Refuse a key from now on
+    #[command(after_help = "\
+Examples:
+  toolcrib keys revoke key-0123456789abcdef")]
     Revoke {
         /// The key's id, as `keys list` shows it
         id: String,

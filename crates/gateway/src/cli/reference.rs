@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use clap::{Args, Command, CommandFactory};
+use serde_json::json;
 
 use super::{Cli, Context};
 use crate::failure::Failure;
@@ -20,7 +21,11 @@ impl Reference {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
         let Some(directory) = self.man else {
-            context.ui.verbatim(&chapter());
+            if context.ui.is_json() {
+                context.ui.json(&json!({ "chapter": chapter() }));
+            } else {
+                context.ui.verbatim(&chapter());
+            }
             return Ok(());
         };
         let failed = |error: std::io::Error| {
@@ -28,8 +33,15 @@ impl Reference {
             Failure::configuration(format!("{place} cannot be written: {error}"))
         };
         std::fs::create_dir_all(&directory).map_err(failed)?;
+        let mut names = Vec::new();
         for (name, page) in pages().map_err(failed)? {
             std::fs::write(directory.join(Path::new(&name)), page).map_err(failed)?;
+            names.push(name);
+        }
+        if context.ui.is_json() {
+            context
+                .ui
+                .json(&json!({ "directory": directory, "pages": names }));
         }
         Ok(())
     }

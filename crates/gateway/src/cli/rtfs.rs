@@ -32,7 +32,7 @@ impl From<Dialect> for rtfs::Dialect {
     }
 }
 
-/// Write types
+/// Write the type of a JSON Schema
 #[derive(Debug, Args)]
 pub struct Types {
     #[command(subcommand)]
@@ -42,6 +42,9 @@ pub struct Types {
 #[derive(Debug, Subcommand)]
 enum TypesCommand {
     /// Write the type of a JSON Schema that comes on standard input
+    #[command(after_help = "\
+Examples:
+  echo '{\"type\":\"string\"}' | toolcrib types from-schema")]
     FromSchema {
         /// Which RTFS text is written
         #[arg(long, value_enum, default_value = "doc")]
@@ -81,7 +84,7 @@ fn standard_input() -> Result<String, Failure> {
     Ok(text)
 }
 
-/// Check RTFS text
+/// Check RTFS files
 #[derive(Debug, Args)]
 pub struct Rtfs {
     #[command(subcommand)]
@@ -91,6 +94,9 @@ pub struct Rtfs {
 #[derive(Debug, Subcommand)]
 enum RtfsCommand {
     /// Say whether files are RTFS, and where not
+    #[command(after_help = "\
+Examples:
+  toolcrib rtfs check capabilities/servers/pending/github/*.rtfs")]
     Check {
         /// The files
         #[arg(required = true, value_name = "FILE")]
@@ -133,6 +139,8 @@ impl Rtfs {
         }
         if context.ui.is_json() {
             context.ui.json(&json!({ "files": shown }));
+            // It says which files are wrong; a second object would not be JSON any more.
+            context.ui.mute();
         }
         if wrong == 0 {
             return Ok(());

@@ -48,9 +48,73 @@ fn names_of_servers_tools_and_clients_are_completed() {
     check(&["setup", "clau"], &["claude-desktop", "claude-code"]);
     check(&["export", "--to", "curs"], &["cursor"]);
     check(&["sea"], &["search"]);
+    check(&["execute", "files:"], &["files:read"]);
+    check(&["inspect", "fi"], &["files"]);
+    check(&["export-rtfs", "st"], &["stage"]);
+    check(&["audit", "tail", "--server", "st"], &["stage"]);
+    check(&["audit", "search", "--tool", "files:"], &["files:read"]);
+    check(&["approvals", "approve", "files:"], &["files:read"]);
+    check(&["approve", "sta"], &["stage"]);
     assert!(offered(&home, &["search", "--"]).contains(&"--limit".to_owned()));
     home.configure("servers: 7\n");
     check(&["tools", "st"], &[]);
+}
+
+/// What bash offers at the end of a line, which it broke into these words.
+fn bash(home: &Home, line: &str, words: &[&str]) -> Vec<String> {
+    let script = home.run(&["completions", "bash"]);
+    assert_eq!(script.code, Some(0), "{}", script.err);
+    let script = home.write("toolcrib.bash", &script.out);
+    let last = words.last().unwrap().trim_start_matches(':');
+    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let driver = format!(
+        "source '{}'\nCOMP_WORDBREAKS=$' \\t\\n\"\\'><=;|&(:'\nCOMP_LINE='{line}'\nCOMP_POINT=${{#COMP_LINE}}\nCOMP_WORDS=({})\nCOMP_CWORD={}\n_toolcrib toolcrib '{last}' ''\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+        script.display(),
+        quoted.join(" "),
+        words.len() - 1,
+    );
+    let driver = home.write("driver.bash", &driver);
+    let output = std::process::Command::new("bash")
+        .arg(driver)
+        .current_dir(home.path("work"))
+        .env("HOME", home.path(""))
+        .env_remove("XDG_CONFIG_HOME")
+        .env_remove("TOOLCRIB_CONFIG")
+        .output()
+        .unwrap();
+    let text = String::from_utf8(output.stdout).unwrap();
+    text.lines()
+        .map(|line| line.trim_end().to_owned())
+        .filter(|line| !line.is_empty())
+        .collect()
+}
+
+#[test]
+fn bash_completes_a_tool_behind_the_colon_at_which_it_breaks_words() {
+    let home = Home::new();
+    home.configure(
+        "servers:\n  files: {command: x, tools: [{name: read, description: Reads}, {name: write, description: Writes}]}\n",
+    );
+    let check = |line: &str, words: &[&str], expect: &[&str]| {
+        assert_eq!(bash(&home, line, words), expect, "{line}");
+    };
+    let explain = ["toolcrib", "policy", "explain"];
+    check(
+        "toolcrib policy explain files:re",
+        &[&explain[..], &["files", ":", "re"]].concat(),
+        &["read"],
+    );
+    check(
+        "toolcrib policy explain files:",
+        &[&explain[..], &["files", ":"]].concat(),
+        &["read", "write"],
+    );
+    check(
+        "toolcrib inspect files wr",
+        &["toolcrib", "inspect", "files", "wr"],
+        &["write"],
+    );
+    check("toolcrib sea", &["toolcrib", "sea"], &["search"]);
 }
 
 #[test]
@@ -95,6 +159,29 @@ fn the_committed_help_is_what_the_program_says() {
     assert!(
         there == said.out,
         "docs/cli.md is stale; DOCUMENTS=write renews it"
+    );
+}
+
+#[test]
+fn every_command_that_does_something_has_examples() {
+    let said = Home::new().run(&["reference", "--json"]).json();
+    let chapter = said["chapter"].as_str().unwrap();
+    let sections: Vec<&str> = chapter.split("\n## `").skip(1).collect();
+    assert!(sections.len() > 40, "{}", sections.len());
+    for section in sections {
+        let (name, help) = section.split_once('`').unwrap();
+        let is_leaf = !help.contains("\nCommands:\n");
+        assert!(
+            !is_leaf || help.contains("\nExamples:\n"),
+            "{name} has no examples"
+        );
+        if let Some((_, examples)) = help.split_once("\nExamples:\n") {
+            assert!(examples.contains("toolcrib "), "{name}: {examples}");
+        }
+    }
+    assert!(
+        chapter.contains("The call is checked, journalled and audited"),
+        "what a command says at length"
     );
 }
 

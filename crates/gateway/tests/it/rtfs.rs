@@ -66,3 +66,11 @@ fn files_are_checked_each_with_its_place() {
     assert!(said.out.contains("✗ gone.rtfs: "), "{}", said.out);
     assert!(said.err.contains("2 of 3 files"), "{}", said.err);
 }
+
+#[test]
+fn a_check_that_fails_is_one_json_value() {
+    let home = Home::new();
+    let said = home.run(&["rtfs", "check", "gone.rtfs", "--json"]);
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    assert_eq!(said.json()["files"][0]["ok"], false);
+}

@@ -14,6 +14,9 @@ use crate::ui::Line;
 
 /// Put an API description into the configuration
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib adapter add petstore.yaml --name pets --env PETS_TOKEN")]
 pub(super) struct Add {
     /// Path or address of the description
     #[arg(value_name = "FILE|URL")]

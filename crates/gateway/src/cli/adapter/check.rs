@@ -11,6 +11,10 @@ use crate::ui::{Line, Table, Tone};
 
 /// Show what would become of API descriptions, without configuring them
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib adapter check petstore.yaml
+  toolcrib adapter check https://petstore3.swagger.io/api/v3/openapi.json")]
 pub(super) struct Check {
     /// OpenAPI 2.0 or 3.x, or Postman collections 2.0 or 2.1; JSON or YAML; paths or addresses
     #[arg(value_name = "FILE", required = true)]

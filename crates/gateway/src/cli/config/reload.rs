@@ -14,6 +14,9 @@ use crate::ui::Line;
 
 /// Make running processes read the configuration again
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib config reload")]
 pub(super) struct Reload {
     /// Only the process with this id
     #[arg(long, value_name = "PID")]

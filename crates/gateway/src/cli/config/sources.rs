@@ -12,6 +12,9 @@ use crate::ui::{Line, Tone};
 
 /// List where the configuration comes from
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib config sources")]
 pub(super) struct Sources {
     /// Show also the places where nothing was found
     #[arg(long)]
