@@ -3,8 +3,9 @@
 #
 #   sh install.sh [--from FILE|URL] [--sha256 SUM] [--to DIRECTORY]
 #
-# FILE or URL is an archive of a release (toolcrib-VERSION-TARGET.tar.gz). Without --from it is the newest release of
-# TOOLCRIB_RELEASES, the address that releases are published at. A checksum beside the archive (.sha256) is always checked.
+# FILE or URL is an archive of a release (toolcrib-TARGET.tar.gz). Without --from it is the one for this machine in the
+# newest release of TOOLCRIB_RELEASES, the address that releases are published at. A checksum beside the archive (.sha256)
+# is always checked.
 set -eu
 
 say() { printf '%s\n' "$*" >&2; }

@@ -11,7 +11,7 @@ type Step = (&'static str, &'static str);
 
 const SETUP: Step = (
     "toolcrib setup",
-    "connect your clients to Toolcrib; --undo puts everything back",
+    "connect your clients; --undo puts everything back",
 );
 const SEARCH: Step = (
     "toolcrib search \"open an issue\"",
@@ -42,7 +42,7 @@ const EMPTY: [Step; 3] = [
     ),
     (
         "toolcrib setup CLIENT",
-        "connect a client, such as cursor; --undo puts everything back",
+        "connect a client such as cursor; --undo undoes it",
     ),
 ];
 
@@ -78,8 +78,15 @@ pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
     context.ui.line("Next:");
     let width = steps.iter().map(|(command, _)| command.len()).max();
     let width = width.unwrap_or_default();
-    for (command, purpose) in steps {
-        context.ui.line(format!("  {command:<width$}  {purpose}"));
+    let lines = steps.map(|(command, purpose)| format!("  {command:<width$}  {purpose}"));
+    let fit = lines.iter().all(|line| context.ui.fits(line));
+    for ((command, purpose), line) in steps.into_iter().zip(lines) {
+        if fit {
+            context.ui.line(line);
+        } else {
+            context.ui.line(format!("  {command}"));
+            context.ui.line(format!("      {purpose}"));
+        }
     }
     context.ui.gap();
     context.ui.line("`toolcrib --help` lists every command.");

@@ -132,7 +132,10 @@ fn one_server_can_be_looked_at_and_none_need_be_connected() {
     assert_eq!(empty.code, Some(0), "{}", empty.err);
     assert_says(
         &empty,
-        &["! all: there are none", "`toolcrib setup` connects"],
+        &[
+            "! all: there are none",
+            "or name the one that you will use: `toolcrib setup cursor`",
+        ],
     );
 }
 
@@ -189,4 +192,12 @@ fn of_a_days_work_more_than_eight_in_ten_lists_are_kept_ones() {
     }
     let json = home.run(&["stats", "--json"]).json();
     assert!(json["cache"]["hitRate"].as_f64().unwrap() > 0.8, "{json}");
+}
+
+#[test]
+fn in_an_empty_home_only_advice_that_works_is_given() {
+    let home = Home::new();
+    let said = home.run(&["doctor", "--offline"]);
+    assert!(said.out.contains("`toolcrib setup cursor`"), "{}", said.out);
+    assert_eq!(home.run(&["setup", "cursor", "--yes"]).code, Some(0));
 }

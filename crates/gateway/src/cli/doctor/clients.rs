@@ -14,8 +14,11 @@ const AREA: &str = "clients";
 pub(super) fn check(context: &Context) -> Vec<Check> {
     let surroundings = &context.surroundings;
     let mut checks = Vec::new();
+    let mut any_here = false;
     for client in CLIENTS {
-        match Takeover::look(client, surroundings) {
+        let looked = Takeover::look(client, surroundings);
+        any_here |= matches!(&looked, Ok(Some(found)) if found.is_here(surroundings));
+        match looked {
             Ok(Some(found)) if found.text.is_some() => checks.push(judge(context, &found)),
             Ok(_) => {}
             Err(error) => checks.push(
@@ -35,7 +38,11 @@ pub(super) fn check(context: &Context) -> Vec<Check> {
                 State::Warning,
                 "no client has Toolcrib in its file",
             )
-            .advise("`toolcrib setup` connects the clients of this machine"),
+            .advise(if any_here {
+                "`toolcrib setup` connects the clients of this machine"
+            } else {
+                "install an MCP client and run `toolcrib setup`, or name the one that you will use: `toolcrib setup cursor`"
+            }),
         );
     }
     checks
