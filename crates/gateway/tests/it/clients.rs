@@ -1,6 +1,7 @@
 //! What each big client does: its entry from the book, its handshake, its rules for names.
 
 use std::io::{BufRead, BufReader, Write};
+use std::os::unix::fs::PermissionsExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
@@ -32,8 +33,8 @@ fn book() -> String {
     std::fs::read_to_string(path).unwrap()
 }
 
-/// The block of a client in the book, for this program.
-fn block(client: &str) -> String {
+/// The block of a client in the book, as it is written there.
+fn written(client: &str) -> String {
     let book = book();
     let mark = format!("<!-- client: {client} -->\n```");
     let at = book
@@ -42,11 +43,60 @@ fn block(client: &str) -> String {
     let block = &book[at + mark.len()..];
     let (_, block) = block.split_once('\n').unwrap();
     let (block, _) = block.split_once("\n```").unwrap();
+    format!("{block}\n")
+}
+
+/// The block of a client in the book, for this program.
+fn block(client: &str) -> String {
+    let block = written(client);
     assert!(block.contains("/path/to/toolcrib"), "{block}");
-    format!(
-        "{}\n",
-        block.replace("/path/to/toolcrib", env!("CARGO_BIN_EXE_toolcrib"))
-    )
+    block.replace("/path/to/toolcrib", env!("CARGO_BIN_EXE_toolcrib"))
+}
+
+/// The forms that start something else than the program itself, and stand-ins for what they start: each takes only
+/// the arguments that the real one would need, notes that it ran, and becomes the program.
+const FORMS: [(&str, &str); 3] = [
+    ("npx", r#"[ "$1 $2" = "-y toolcrib" ] || exit 9; shift 2"#),
+    ("uvx", r#"[ "$1" = toolcrib ] || exit 9; shift"#),
+    (
+        "docker",
+        r#"[ "$1 $2 $3 $4 $6" = "run -i --rm -v toolcrib" ] || exit 9
+case $5 in *:@VOLUME@:ro) ;; *) exit 8 ;; esac
+[ -f "${5%%:*}/toolcrib.yaml" ] || exit 7; shift 6"#,
+    ),
+];
+
+/// Where the image has the configuration.
+fn volume() -> String {
+    let image = root().join("packaging/container/Dockerfile");
+    let image = std::fs::read_to_string(image).unwrap();
+    let line = image.lines().find_map(|line| line.strip_prefix("VOLUME "));
+    let volumes: Vec<String> = serde_json::from_str(line.unwrap()).unwrap();
+    let place = volumes
+        .into_iter()
+        .find(|place| place.contains("/.config/"));
+    place.unwrap()
+}
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// A home with the stand-ins on its path and a configuration.
+fn with_stand_ins() -> Home {
+    let home = Home::new();
+    home.configure("servers: {}\n");
+    for (name, takes) in FORMS {
+        let script = format!(
+            "#!/bin/sh\n{}\n: > '{}'\nexec '{}' \"$@\"\n",
+            takes.replace("@VOLUME@", &volume()),
+            home.path(&format!("ran-{name}")).display(),
+            env!("CARGO_BIN_EXE_toolcrib"),
+        );
+        let path = home.write(&format!("bin/{name}"), &script);
+        std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    }
+    home
 }
 
 fn surroundings(home: &Home) -> Surroundings {
@@ -151,6 +201,52 @@ fn the_block_of_each_client_starts_a_server_of_five_tools() {
 }
 
 #[test]
+fn the_blocks_with_packages_and_containers_start_a_server_of_five_tools() {
+    for (id, name, revision) in CLIENTS {
+        for (form, _) in FORMS {
+            let home = with_stand_ins();
+            let client = Client::by_id(id).unwrap();
+            let path = file(&home, client);
+            let of_home = home.path("");
+            let of_home = of_home.to_str().unwrap().trim_end_matches('/');
+            let text = written(&format!("{id}, {form}")).replace("/home/you", of_home);
+            std::fs::write(&path, &text).unwrap();
+            let source = Source::new(&path, text);
+            let read = import::read(client, &source, Scope::User, &surroundings(&home));
+            assert_eq!(read.skipped.len(), 1, "{id}, {form}: {read:?}");
+            let line = started(client, &path);
+            assert_eq!(line[0], form, "{id}: {line:?}");
+            let shaped = home.command(&[]);
+            let mut command = Command::new(home.path("bin").join(form));
+            command.args(&line[1..]).current_dir(home.path("work"));
+            command.env_clear();
+            for (name, value) in shaped.get_envs() {
+                command.env(name, value.unwrap_or_default());
+            }
+            let tools = tools(command, name, revision);
+            assert_eq!(tools.len(), 5, "{id}, {form}: {tools:?}");
+            assert!(tools.iter().all(|tool| is_legal(tool)), "{id}: {tools:?}");
+            assert!(home.path(&format!("ran-{form}")).exists(), "{id}, {form}");
+        }
+    }
+}
+
+#[test]
+fn the_readme_has_the_blocks_of_the_book() {
+    let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
+    for form in ["npx", "uvx", "docker"] {
+        let block: Value = serde_json::from_str(&written(&format!("cursor, {form}"))).unwrap();
+        let lines = readme
+            .lines()
+            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
+        assert!(
+            lines.into_iter().any(|line| line == block),
+            "{form}: {block}"
+        );
+    }
+}
+
+#[test]
 fn the_entry_that_setup_writes_starts_a_server_of_five_tools() {
     for (id, name, revision) in CLIENTS {
         let home = Home::new();
@@ -164,7 +260,7 @@ fn the_entry_that_setup_writes_starts_a_server_of_five_tools() {
 #[test]
 fn the_forms_of_package_and_container_are_the_programs_own_command_line() {
     // `npx -y toolcrib ARGS` and `docker run -i --rm toolcrib ARGS` hand ARGS to the program.
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = root();
     let image = std::fs::read_to_string(root.join("packaging/container/Dockerfile")).unwrap();
     let words = |instruction: &str| -> Vec<String> {
         let line = image
