@@ -117,6 +117,12 @@ impl Ui {
         }
     }
 
+    /// Whether a line needs no more columns than there are.
+    pub fn fits(&self, line: &str) -> bool {
+        self.columns
+            .is_none_or(|columns| line.chars().count() <= columns)
+    }
+
     /// Prints a text of our own making as it is.
     pub fn verbatim(&mut self, text: &str) {
         self.write(text);
@@ -136,8 +142,10 @@ impl Ui {
         self.write(&line::escaped(lines));
     }
 
-    /// Says something beside what was asked for, on standard error.
+    /// Says something beside what was asked for, on standard error, after all that was printed before it: on a
+    /// terminal both are one text.
     pub fn note(&mut self, line: impl Into<Line>) {
+        self.flush_out();
         let _ = self.err.write_all(line.into().render().as_bytes());
     }
 
@@ -146,6 +154,11 @@ impl Ui {
         for line in table.lines(self.columns) {
             self.note(line);
         }
+    }
+
+    /// Lets everything be seen that was printed until now, before a person waits for the rest.
+    pub fn show(&mut self) {
+        self.flush_out();
     }
 
     /// Prints nothing more on standard output: what was asked for is said.

@@ -7,6 +7,7 @@ use clap::{Args, Subcommand};
 use toolcrib_core::Code;
 use toolcrib_upstream::rest::{Api, LoadError, Source};
 
+use super::counter::doing;
 use super::{Context, running};
 use crate::failure::Failure;
 
@@ -47,7 +48,8 @@ fn load(context: &Context, spec: &str, name: &str) -> Result<Api, Failure> {
         ref_hosts: Vec::new(),
         allow_private: false,
     };
-    let loaded = running::runtime()?.block_on(source.load());
+    let what = format!("reading {spec}");
+    let loaded = running::runtime()?.block_on(doing(context, &what, source.load()));
     loaded.map_err(|error| match error {
         LoadError::Unreadable { .. } => {
             Failure::not_found(Code::ConfigurationError, error.to_string())

@@ -1,14 +1,17 @@
 //! What commands share that go through the engine: they stand at the same counter as agents.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use toolcrib_core::Code;
 use toolcrib_core::limits;
 use toolcrib_core::policy::Caller;
 
 use super::memory::tell_closed;
 use super::{Context, running};
 use crate::engine::Engine;
+use crate::engine::answer::ServerRow;
 use crate::engine::connections::Users;
 use crate::engine::error::Error;
 use crate::engine::{open_here, open_on};
@@ -95,6 +98,31 @@ pub(super) async fn doing<T>(context: &Context, what: &str, work: impl Future<Ou
     work.await
 }
 
+/// The same for work that tells things meanwhile: where the spinner stands is known to who prints them.
+pub(super) async fn telling<T>(
+    context: &Context,
+    what: &str,
+    spot: &OnceLock<Progress>,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = std::pin::pin!(work);
+    if let Ok(done) = tokio::time::timeout(PROGRESS_DELAY, &mut work).await {
+        return done;
+    }
+    let progress = spot.get_or_init(|| Progress::spinner(context.ui.is_json()));
+    progress.say(what);
+    let done = work.await;
+    progress.end();
+    done
+}
+
+/// What is said where a command of one tool does not get one.
+pub(super) fn one_tool(command: &str) -> Failure {
+    Failure::usage(format!(
+        "which tool is not said; write `toolcrib {command} SERVER TOOL` or `toolcrib {command} SERVER:TOOL`, `toolcrib search` finds tools"
+    ))
+}
+
 /// The person at the terminal.
 pub(super) fn local(engine: &Engine) -> Caller {
     Caller::local(&engine.config().settings.policy)
@@ -153,4 +181,30 @@ pub(super) fn refused(mut error: Box<Error>) -> Failure {
         }
     }
     failure
+}
+
+/// Why servers could not be asked, by their names: for the person who runs them, what they and the system said.
+pub(super) async fn troubles(engine: &Arc<Engine>, caller: &Caller) -> BTreeMap<String, String> {
+    let found = engine.list_servers(caller).await;
+    let rows = found.map(|found| found.servers).unwrap_or_default();
+    let why = |row: ServerRow| row.standing.reason.map(|reason| (row.name, reason));
+    rows.into_iter().filter_map(why).collect()
+}
+
+/// What the engine refused, and why the server behind it could not be reached where that is it.
+pub(super) async fn explained(engine: &Arc<Engine>, caller: &Caller, error: Box<Error>) -> Failure {
+    let (code, server) = (error.code, error.server.clone());
+    let failure = refused(error);
+    let of_server = matches!(code, Code::ServerConnectionError | Code::ToolExecutionError);
+    let Some(server) = server.filter(|_| of_server) else {
+        return failure;
+    };
+    match troubles(engine, caller).await.remove(&*server) {
+        Some(reason) if !failure.message.contains(&reason) => Failure {
+            message: format!("{}\nWhy: {reason}", failure.message),
+            ..failure
+        }
+        .with("reason", reason),
+        _ => failure,
+    }
 }

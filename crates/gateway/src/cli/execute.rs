@@ -11,7 +11,7 @@ use toolcrib_core::Code;
 use toolcrib_core::limits::CALL_TIMEOUT_MS_ASKED_MAX;
 
 use super::Context;
-use super::counter::{doing, local, refused, with_engine};
+use super::counter::{asking, explained, local, one_tool, telling as told_beside, with_engine};
 use super::watching::{self, Watcher};
 use crate::engine::Engine;
 use crate::engine::answer::{Answered, Outcome, Reply};
@@ -28,15 +28,15 @@ use crate::ui::{Line, Tone};
 /// tool's schema has them.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json\n  toolcrib execute github create_issue --args @issue.json\n  toolcrib execute github create_issue --args -\n  toolcrib execute github delete_repo repo=x --dry-run"
+    after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json\n  toolcrib execute filesystem:read_file path=README.md\n  toolcrib execute github create_issue --args @issue.json\n  toolcrib execute github create_issue --args -\n  toolcrib execute github delete_repo repo=x --dry-run"
 )]
 pub struct Execute {
-    /// The server
-    #[arg(add = super::completions::server())]
+    /// The server, or the tool as SERVER:TOOL
+    #[arg(add = super::completions::server_or_id())]
     server: String,
     /// The tool
     #[arg(add = super::completions::tool())]
-    tool: String,
+    tool: Option<String>,
     /// The arguments as JSON, `@FILE`, or `-` for standard input
     #[arg(long, value_name = "JSON")]
     args: Option<String>,
@@ -67,34 +67,67 @@ pub struct Execute {
 impl Execute {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
-        if self.args.is_none() && self.pairs.is_empty() {
+        let (server, tool, pairs) = self.named()?;
+        if self.args.is_some() && !pairs.is_empty() {
+            return Err(Failure::usage(
+                "the arguments are given twice; leave out --args or the name=value pairs",
+            ));
+        }
+        if self.args.is_none() && pairs.is_empty() {
             return Err(Failure::usage(
                 "--args is required: give the arguments as JSON, or as name=value pairs; --args '{}' for none",
             ));
         }
         with_engine(context, async |context, engine| {
-            self.execute(context, engine).await
+            self.execute(context, engine, (&server, &tool), &pairs)
+                .await
         })
     }
 
-    async fn execute(&self, context: &mut Context, engine: &Arc<Engine>) -> Result<(), Failure> {
+    /// The server, the tool and the pairs, where the tool may be a word of its own or not.
+    fn named(&self) -> Result<(String, String, Vec<String>), Failure> {
+        let mut pairs = self.pairs.clone();
+        match (self.server.split_once(':'), &self.tool) {
+            // What is no pair is a tool, and what stands before it no more than a server.
+            (Some(_), Some(tool)) if !tool.contains('=') => {
+                Ok((self.server.clone(), tool.clone(), pairs))
+            }
+            (Some((server, tool)), first) => {
+                pairs.splice(..0, first.clone());
+                Ok((server.to_owned(), tool.to_owned(), pairs))
+            }
+            (None, Some(tool)) => Ok((self.server.clone(), tool.clone(), pairs)),
+            (None, None) => Err(one_tool("execute")),
+        }
+    }
+
+    async fn execute(
+        &self,
+        context: &mut Context,
+        engine: &Arc<Engine>,
+        (server, tool): (&str, &str),
+        pairs: &[String],
+    ) -> Result<(), Failure> {
         let caller = local(engine);
         let given = if let Some(written) = &self.args {
             arguments::of_json(written, &context.surroundings.cwd)?
         } else {
             // A tool that may not be run, or is not there, is refused and recorded like any other call.
-            let known = engine.known_tool(&self.server, &self.tool).await;
+            let known = engine.known_tool(server, tool);
+            let known = asking(context, engine, known).await;
             let schema = known.map(|entry| Arc::clone(&entry.tool.input_schema));
-            arguments::of_pairs(&self.pairs, &schema.unwrap_or_default())?
+            arguments::of_pairs(pairs, &schema.unwrap_or_default())?
         };
         if !context.ui.is_json() {
-            let name = format!("{}:{}", self.server, self.tool);
+            let name = format!("{server}:{tool}");
             context
                 .ui
                 .line(Line::new().text("Executing: ").tone(Tone::Strong, name));
             context.ui.gap();
+            context.ui.show();
         }
-        let watcher = self.stream.then(Watcher::new);
+        let spot = Arc::default();
+        let watcher = self.stream.then(|| Watcher::new(Arc::clone(&spot)));
         let execution = Execution {
             options: CallOptions {
                 idempotency_key: self.idempotency_key.clone(),
@@ -106,11 +139,11 @@ impl Execute {
             },
             meta: watcher.as_ref().map(|_| watching::wanted()),
             client: watcher.map(|watcher| Arc::new(watcher) as _),
-            ..Execution::new(self.server.as_str(), self.tool.as_str(), given)
+            ..Execution::new(server, tool, given)
         };
         let cancel = execution.cancel.clone();
         let call = engine.execute(&caller, execution);
-        let what = format!("running {}:{}", self.server, self.tool);
+        let what = format!("running {server}:{tool}");
         let call = Box::pin(async {
             tokio::pin!(call);
             tokio::select! {
@@ -121,17 +154,12 @@ impl Execute {
                 }
             }
         });
-        // What a server tells meanwhile is printed where the spinner would be.
-        let reply = if self.stream {
-            call.await
-        } else {
-            doing(context, &what, call).await
-        };
+        let reply = told_beside(context, &what, &spot, call).await;
         match reply {
-            Ok(reply) => show(context, &reply, &self.server, &self.tool),
+            Ok(reply) => show(context, &reply, server, tool),
             Err(error) => {
-                let failure = refused(error);
-                Err(show_failure(context, failure, &self.server, &self.tool))
+                let failure = explained(engine, &caller, error).await;
+                Err(show_failure(context, failure, server, tool))
             }
         }
     }
@@ -228,7 +256,12 @@ fn show_failure(context: &mut Context, failure: Failure, server: &str, tool: &st
         context.ui.line(Line::new().mark(false).text(" Error"));
         context.ui.gap();
         context.ui.line(format!("Code: {}", failure.code));
-        context.ui.line(format!("Message: {}", failure.message));
+        let mut told = failure.message.lines();
+        let first = told.next().unwrap_or_default();
+        context.ui.line(format!("Message: {first}"));
+        for line in told {
+            context.ui.line(line);
+        }
         context.ui.line(format!("Server: {server}"));
         context.ui.line(format!("Tool: {tool}"));
     }

@@ -8,7 +8,7 @@ use toolcrib_config::model::Server;
 use toolcrib_core::{Code, nearest};
 
 use super::Context;
-use super::counter::{local, refused, with_engine};
+use super::counter::{doing, local, refused, with_engine};
 use super::introspect::pending;
 use super::rtfs::Dialect;
 use crate::capability::export::{Export, ExportError, Exported};
@@ -26,7 +26,7 @@ Examples:
   toolcrib export-rtfs github --introspect-outputs learns what its reading tools answer")]
 pub struct ExportRtfs {
     /// The servers; all that are switched on unless given
-    #[arg(value_name = "SERVER")]
+    #[arg(value_name = "SERVER", add = super::completions::server())]
     servers: Vec<String>,
     /// Where the files go [default: capabilities/servers/pending]
     #[arg(long, value_name = "DIR")]
@@ -52,7 +52,9 @@ impl ExportRtfs {
                 introspect_outputs: self.introspect_outputs,
             };
             for server in chosen(&config.servers, &self.servers)? {
-                match export.run(engine, local(engine), &server).await {
+                let what = format!("asking {} for its tools", server.name);
+                let one = export.run(engine, local(engine), &server);
+                match doing(context, &what, one).await {
                     Ok(one) => exported.push(one),
                     Err(error) => failed.push((server.name, failure(error))),
                 }

@@ -10,7 +10,7 @@ use toolcrib_core::{CapabilityManifest, rtfs};
 use toolcrib_store::capability::{Filter, State};
 
 use super::Context;
-use super::counter::{asking, local, refused, with_engine};
+use super::counter::{asking, explained, local, one_tool, with_engine};
 use crate::capability::market::Shelf;
 use crate::engine::Engine;
 use crate::engine::answer::Details;
@@ -28,14 +28,15 @@ const DETAIL: Detail = Detail {
 #[command(after_help = "\
 Examples:
   toolcrib inspect github create_issue
+  toolcrib inspect github:create_issue                     as `toolcrib search` prints it
   toolcrib inspect github create_issue --examples --json")]
 pub struct Inspect {
-    /// The server
-    #[arg(add = super::completions::server())]
+    /// The server, or the tool as SERVER:TOOL
+    #[arg(add = super::completions::server_or_id())]
     server: String,
     /// The tool
     #[arg(add = super::completions::tool())]
-    tool: String,
+    tool: Option<String>,
     /// Show an example call
     #[arg(long)]
     examples: bool,
@@ -44,10 +45,18 @@ pub struct Inspect {
 impl Inspect {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        let (server, tool) = match (self.server.split_once(':'), &self.tool) {
+            (Some((server, tool)), None) => (server, tool),
+            (_, Some(tool)) => (self.server.as_str(), tool.as_str()),
+            (None, None) => return Err(one_tool("inspect")),
+        };
         with_engine(context, async |context, engine| {
             let caller = local(engine);
-            let details = engine.tool_details(&caller, &self.server, &self.tool);
-            let details = asking(context, engine, details).await.map_err(refused)?;
+            let details = engine.tool_details(&caller, server, tool);
+            let details = match asking(context, engine, details).await {
+                Ok(details) => details,
+                Err(error) => return Err(explained(engine, &caller, error).await),
+            };
             let output = output(engine, &details).await;
             if context.ui.is_json() {
                 let mut shown = details_json(&details, self.examples);

@@ -13,6 +13,7 @@ use toolcrib_config::model::Server;
 use toolcrib_config::registered;
 use toolcrib_core::{Code, ToolId};
 
+use super::counter::doing;
 use super::memory::{moment, with_store_to_change};
 use super::rtfs::Dialect;
 use super::{Context, cache};
@@ -82,7 +83,9 @@ impl Introspect {
             connections.configure(&config);
             let desk = Desk::new(store.clone(), Clock::system(), Arc::clone(&config));
             let service = connections.discovery();
-            let reviewed = desk.introspect(&service, &subject, &known).await;
+            let what = format!("asking {} what it offers", subject.server.name);
+            let review = desk.introspect(&service, &subject, &known);
+            let reviewed = doing(context, &what, review).await;
             connections.close().await;
             tell(context, &subject.server, &reviewed.map_err(failure)?);
             Ok(())

@@ -11,13 +11,14 @@ use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
 use toolcrib_config::model::server::Transport;
 use toolcrib_config::surroundings::Os;
-use toolcrib_core::Code;
 use toolcrib_core::limits::LOGIN_MS_MAX;
 use toolcrib_core::secret::Secret;
+use toolcrib_core::{Code, nearest};
 use toolcrib_store::Store;
 use toolcrib_upstream::mcp::oauth::{DeviceLogin, Granted, Login as Waiting, LoginError, Wishes};
 use url::Url;
 
+use super::counter::doing;
 use super::memory::with_store_to_change;
 use super::{Context, now_ms};
 use crate::failure::Failure;
@@ -57,11 +58,17 @@ pub struct Login {
 
 /// Forget the tokens of a remote server
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib logout linear")]
 pub struct Logout {
     /// The server's name in the configuration
     #[arg(add = super::completions::server())]
     server: String,
 }
+
+/// What a terminal shows while a person is in the browser.
+const WAITING: &str = "waiting for you to log in";
 
 impl Login {
     /// Runs the command.
@@ -128,6 +135,7 @@ impl Login {
                 format!("the login to {name} failed: {error}"),
             )
         };
+        let asking = format!("asking {name} how to log in");
         let listener = TcpListener::bind(("127.0.0.1", self.port)).await;
         let listener = listener.and_then(|l| l.local_addr().map(|at| (l, at.port())));
         let (listener, port) = listener.map_err(|error| {
@@ -138,7 +146,8 @@ impl Login {
         })?;
         wishes.redirect_uri = format!("http://127.0.0.1:{port}{}", callback::PATH);
         if self.no_browser {
-            let device = DeviceLogin::begin(name, url, tokens.clone(), &wishes).await;
+            let begun = DeviceLogin::begin(name, url, tokens.clone(), &wishes);
+            let device = doing(context, &asking, begun).await;
             if let Some(device) = device.map_err(failed)? {
                 let code = device.code();
                 let place = code
@@ -150,12 +159,12 @@ impl Login {
                     code.user_code
                 );
                 context.ui.note(text);
-                return device.finish().await.map_err(failed);
+                let granted = doing(context, WAITING, device.finish()).await;
+                return granted.map_err(failed);
             }
         }
-        let login = Waiting::begin(name, url, tokens, &wishes)
-            .await
-            .map_err(failed)?;
+        let begun = Waiting::begin(name, url, tokens, &wishes);
+        let login = doing(context, &asking, begun).await.map_err(failed)?;
         let opened = !self.no_browser && open(context, login.address());
         let lead = if opened {
             "Waiting for your browser; if none opened, go to"
@@ -166,14 +175,16 @@ impl Login {
         context.ui.note(login.address());
         let state = login.state().unwrap_or_default();
         let wait = Duration::from_millis(LOGIN_MS_MAX);
-        let returned = tokio::time::timeout(wait, callback::receive(listener, port, &state)).await;
+        let returned = tokio::time::timeout(wait, callback::receive(listener, port, &state));
+        let returned = doing(context, WAITING, returned).await;
         let Ok(Some(returned)) = returned else {
             return Err(Failure::new(
                 Code::ServerConnectionError,
                 format!("nobody logged in to {name} in time; try again"),
             ));
         };
-        login.finish(&returned).await.map_err(failed)
+        let granted = doing(context, &asking, login.finish(&returned)).await;
+        granted.map_err(failed)
     }
 }
 
@@ -208,10 +219,13 @@ fn find<'a>(config: &'a Config, name: &str) -> Result<&'a Server, Failure> {
     servers
         .find(|s| s.name == name || s.aliases.iter().any(|alias| alias == name))
         .ok_or_else(|| {
-            Failure::not_found(
-                Code::ServerNotFound,
-                format!("no server is called {name}; `toolcrib config show` lists them"),
-            )
+            let known = config.servers.iter().map(|server| server.name.as_str());
+            let hint = match nearest::nearest(name, known, 1).first() {
+                Some(near) => format!("did you mean {near}?"),
+                None => "`toolcrib list` shows the servers".to_owned(),
+            };
+            let message = format!("no server is called {name}; {hint}");
+            Failure::not_found(Code::ServerNotFound, message)
         })
 }
 

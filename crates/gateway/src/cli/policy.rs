@@ -11,7 +11,7 @@ use toolcrib_core::policy::{
 };
 use toolcrib_core::{Code, ToolId};
 
-use super::counter::{refused, with_engine_to_look};
+use super::counter::{asking, explained, local, with_engine_to_look};
 use super::{Context, now_ms};
 use crate::engine::Engine;
 use crate::engine::snapshot::Entry;
@@ -31,6 +31,10 @@ pub struct Policy {
 #[derive(Debug, Subcommand)]
 enum PolicyCommand {
     /// Show every check that a call of a tool goes through, its evidence and its result
+    #[command(after_help = "\
+Examples:
+  toolcrib policy explain github:delete_repo
+  toolcrib policy explain github:delete_repo --as key:ci --confirmed --key")]
     Explain {
         /// The tool
         #[arg(value_name = "SERVER:TOOL", add = super::completions::tool_id())]
@@ -67,8 +71,11 @@ impl Policy {
         })?;
         with_engine_to_look(context, async |context, engine| {
             let caller = caller(engine, &principal, &scopes).await?;
-            let entry = engine.known_tool(id.server(), id.tool()).await;
-            let entry = entry.map_err(refused)?;
+            let known = engine.known_tool(id.server(), id.tool());
+            let entry = match asking(context, engine, known).await {
+                Ok(entry) => entry,
+                Err(error) => return Err(explained(engine, &local(engine), error).await),
+            };
             let request = Request {
                 // The arguments are not known here: whether they fit is left out of the question.
                 validity: Validity::Valid,

@@ -14,6 +14,7 @@ use toolcrib_upstream::registry::{
     Entry, Offer, Reading, RegistryClient, RegistryError, Status, Unusable,
 };
 
+use super::counter::doing;
 use super::{Context, running};
 use crate::engine::discovery::{RegistryCatalog, offered};
 use crate::failure::{Failure, exit};
@@ -37,6 +38,10 @@ pub struct Registry {
 #[derive(Debug, Subcommand)]
 enum Command {
     /// List servers whose names hold a text
+    #[command(after_help = "\
+Examples:
+  toolcrib registry search github
+  toolcrib registry search weather --tools   also which tools they have")]
     Search {
         /// A part of the name; everything unless given
         #[arg(value_name = "QUERY", default_value = "")]
@@ -49,11 +54,18 @@ enum Command {
         tools: bool,
     },
     /// Find servers that may have a capability, configured ones first
+    #[command(after_help = "\
+Examples:
+  toolcrib registry find github
+  toolcrib registry find github.create_issue")]
     Find {
         /// The name of a server or a tool, or both with a dot between them
         capability: String,
     },
     /// Show what a server is, how it can be run and what it needs
+    #[command(after_help = "\
+Examples:
+  toolcrib registry show io.github.github/github-mcp-server")]
     Show {
         /// Its name in the registry, such as io.github.user/server
         name: String,
@@ -74,7 +86,7 @@ impl Registry {
             Command::Search { query, limit, .. } => search(context, &market, &query, limit),
             Command::Find { capability } => find::run(context, config, market, &capability),
             Command::Show { name } => {
-                let (entry, versions) = market.entry(&name, None)?;
+                let (entry, versions) = market.entry(context, &name, None)?;
                 show::show(context, &entry, &versions);
                 Ok(())
             }
@@ -82,6 +94,9 @@ impl Registry {
         }
     }
 }
+
+/// What a terminal shows while the registry is waited for.
+const ASKING: &str = "asking the registry";
 
 /// The registry, asked from a command.
 struct Market {
@@ -109,17 +124,24 @@ impl Market {
         })
     }
 
-    fn search(&self, query: &str) -> Result<Reading, Failure> {
-        let searching = self.catalog.search(query, self.use_cache);
+    fn search(&self, context: &Context, query: &str) -> Result<Reading, Failure> {
+        let searching = doing(context, ASKING, self.catalog.search(query, self.use_cache));
         self.runtime.block_on(searching).map_err(|e| failure(&e))
     }
 
     /// A version of a server, the newest unless given, and the names of all.
-    fn entry(&self, name: &str, version: Option<&str>) -> Result<(Entry, Vec<String>), Failure> {
-        let asking = self.catalog.versions(name, self.use_cache);
+    fn entry(
+        &self,
+        context: &Context,
+        name: &str,
+        version: Option<&str>,
+    ) -> Result<(Entry, Vec<String>), Failure> {
+        let asking = doing(context, ASKING, self.catalog.versions(name, self.use_cache));
         let reading = match self.runtime.block_on(asking) {
             Ok(reading) => reading,
-            Err(error @ RegistryError::NotFound(_)) => return Err(self.unknown(name, &error)),
+            Err(error @ RegistryError::NotFound(_)) => {
+                return Err(self.unknown(context, name, &error));
+            }
             Err(error) => return Err(failure(&error)),
         };
         let versions: Vec<String> = reading.entries.iter().map(|e| e.version.clone()).collect();
@@ -147,9 +169,9 @@ impl Market {
     }
 
     /// Nothing by that name: what was perhaps meant.
-    fn unknown(&self, name: &str, error: &RegistryError) -> Failure {
+    fn unknown(&self, context: &Context, name: &str, error: &RegistryError) -> Failure {
         let part = offered::short_name(name);
-        let near = self.search(&part).map(|reading| reading.entries);
+        let near = self.search(context, &part).map(|reading| reading.entries);
         let near: Vec<String> = near
             .unwrap_or_default()
             .into_iter()
@@ -186,7 +208,7 @@ fn search(
     query: &str,
     limit: usize,
 ) -> Result<(), Failure> {
-    let reading = market.search(query)?;
+    let reading = market.search(context, query)?;
     for warning in &reading.warnings {
         context.ui.note(warning.as_str());
     }

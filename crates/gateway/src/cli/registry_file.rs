@@ -1,14 +1,18 @@
 //! `toolcrib registry-file`: the registry of operations as a file, and whether it fits the catalog.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use clap::{Args, Subcommand};
 use serde_json::json;
 use toolcrib_core::Code;
 
 use super::Context;
-use super::counter::{local, with_engine};
+use super::counter::{asking, local, troubles, with_engine};
 use crate::desk::{Desk, registry};
+use crate::engine::Engine;
 use crate::failure::Failure;
 use crate::ui::Line;
 
@@ -24,8 +28,15 @@ enum RegistryFileCommand {
     /// Write every operation of the catalog to the file
     ///
     /// A server that cannot be asked is left out; the file is written all the same, and the command ends with 3.
+    #[command(after_help = "\
+Examples:
+  toolcrib registry-file write
+  toolcrib registry-file write --path operations.json")]
     Write(Where),
     /// Check that the file fits the catalog
+    #[command(after_help = "\
+Examples:
+  toolcrib registry-file check")]
     Check(Where),
 }
 
@@ -54,12 +65,12 @@ impl RegistryFile {
                     Failure::configuration("registry.operationsPath leads nowhere")
                 })?,
             };
-            let desk = Desk::new(std::sync::Arc::clone(engine));
+            let desk = Desk::new(Arc::clone(engine));
             let caller = local(engine);
             if checks {
-                check(context, &desk, &caller, &path).await
+                check(context, engine, &desk, &caller, &path).await
             } else {
-                write(context, &desk, &caller, &path).await
+                write(context, engine, &desk, &caller, &path).await
             }
         })
     }
@@ -67,11 +78,12 @@ impl RegistryFile {
 
 async fn write(
     context: &mut Context,
+    engine: &Arc<Engine>,
     desk: &Desk,
     caller: &toolcrib_core::policy::Caller,
     path: &std::path::Path,
 ) -> Result<(), Failure> {
-    let (made, left_out) = desk.registry(caller).await;
+    let (made, left_out) = asking(context, engine, desk.registry(caller)).await;
     registry::write(path, &made.text()).map_err(|error| {
         let why = format!("{} cannot be written: {error}", path.display());
         Failure::configuration(why)
@@ -88,7 +100,8 @@ async fn write(
             .ui
             .line(Line::new().mark(left_out.is_empty()).text(line));
     }
-    let ended = whole(path, &left_out);
+    let why = troubles(engine, caller).await;
+    let ended = whole(path, &left_out, &why);
     if context.ui.is_json() {
         context.ui.mute();
     }
@@ -96,22 +109,30 @@ async fn write(
 }
 
 /// What the command ends with: a file without the operations of a server is written, and no success.
-fn whole(path: &std::path::Path, left_out: &[std::sync::Arc<str>]) -> Result<(), Failure> {
+fn whole(
+    path: &std::path::Path,
+    left_out: &[Arc<str>],
+    why: &BTreeMap<String, String>,
+) -> Result<(), Failure> {
     if left_out.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(
-        Code::ServerConnectionError,
-        format!(
-            "{} was written without the operations of {}, which could not be asked; `toolcrib doctor` says why, then write it again",
-            path.display(),
-            left_out.join(", ")
-        ),
-    ))
+    let mut message = format!(
+        "{} was written without the operations of {}, which could not be asked; mend that and write it again",
+        path.display(),
+        left_out.join(", ")
+    );
+    for name in left_out {
+        if let Some(reason) = why.get(&**name) {
+            let _ = write!(message, "\n  {name}: {reason}");
+        }
+    }
+    Err(Failure::new(Code::ServerConnectionError, message))
 }
 
 async fn check(
     context: &mut Context,
+    engine: &Arc<Engine>,
     desk: &Desk,
     caller: &toolcrib_core::policy::Caller,
     path: &std::path::Path,
@@ -124,7 +145,7 @@ async fn check(
         );
         return Err(Failure::not_found(Code::ConfigurationError, why));
     }
-    let found = desk.verify(caller, path).await;
+    let found = asking(context, engine, desk.verify(caller, path)).await;
     let told: Vec<String> = found.iter().map(ToString::to_string).collect();
     if context.ui.is_json() {
         let shown = path.display().to_string();

@@ -4,8 +4,8 @@ use clap::{Args, Subcommand};
 use serde_json::json;
 use toolcrib_config::file::ConfigFile;
 use toolcrib_config::load::Config;
-use toolcrib_core::Code;
 use toolcrib_core::pattern::rules::{Explanation, RuleReport, Standing};
+use toolcrib_core::{Code, nearest};
 
 use super::{Context, shown};
 use crate::failure::Failure;
@@ -24,6 +24,9 @@ pub struct Rules {
 #[derive(Debug, Subcommand)]
 enum RulesCommand {
     /// Say which rule decides over a tool, which only tag it, and which can never take effect
+    #[command(after_help = "\
+Examples:
+  toolcrib rules explain github:delete_repo")]
     Explain {
         /// The tool
         #[arg(value_name = "SERVER:TOOL", add = super::completions::tool_id())]
@@ -144,12 +147,34 @@ fn asked<'a>(
             .ui
             .note(format!("The server {name} is switched off as a whole."));
     }
+    if let Some(hint) = unknown_tool(context, config, &known.name, tool) {
+        context.ui.note(hint);
+    }
     let declared = known.tools.iter().find(|t| t.name == tool);
     Asked {
         server: &known.name,
         tool,
         tags: declared.map(|t| t.tags.clone()).unwrap_or_default(),
     }
+}
+
+/// What is to be said of a tool that is not among those of a server, where these are known.
+fn unknown_tool(context: &Context, config: &Config, server: &str, tool: &str) -> Option<String> {
+    let known = context.known_tools(config);
+    let own = known.iter().filter(|known| known.server == server);
+    let own: Vec<&str> = own.map(|known| known.tool.as_str()).collect();
+    if own.is_empty() || own.contains(&tool) {
+        return None;
+    }
+    let near = nearest::nearest(tool, own, 1);
+    let meant = near
+        .first()
+        .map(|near| format!("did you mean {server}:{near}? "));
+    Some(format!(
+        "[{}] {server} has no tool {tool}; {}the rules are asked all the same",
+        Code::ToolNotFound,
+        meant.unwrap_or_default()
+    ))
 }
 
 fn standing(standing: Standing) -> &'static str {

@@ -1,5 +1,7 @@
 //! `toolcrib search`: the right tool for a plain wish, among the tools of all servers.
 
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -10,7 +12,7 @@ use toolcrib_core::limits::DISCOVERY_ATTEMPT_MS_DEFAULT;
 use toolcrib_core::policy::Caller;
 
 use super::Context;
-use super::counter::{asking, local, refused, with_engine};
+use super::counter::{asking, local, refused, troubles, with_engine};
 use super::memory::with_store_to_change;
 use crate::engine::Engine;
 use crate::engine::answer::{Found, Hit};
@@ -68,8 +70,9 @@ impl Search {
             let caller = local(engine);
             let search = find(engine, &caller, wish);
             let found = asking(context, engine, search).await.map_err(refused)?;
+            let unheard = Unheard::of(engine, &caller, &found, self.server.as_deref()).await;
             if found.hits.is_empty() {
-                return Err(nothing(&query, &found, engine));
+                return Err(nothing(&query, &unheard, engine));
             }
             if context.ui.is_json() {
                 let results: Vec<Value> = found.hits.iter().map(hit_json).collect();
@@ -78,10 +81,10 @@ impl Search {
                     "total": found.total,
                     "confidence": rounded(found.confidence),
                     "pendingServers": found.pending_servers,
-                    "failedServers": found.failed_servers,
+                    "failedServers": unheard.why,
                 }));
             } else {
-                show(context, &query, &found);
+                show(context, &query, &found, &unheard);
             }
             Ok(())
         })
@@ -121,7 +124,7 @@ fn forget(context: &mut Context) -> Result<(), Failure> {
     })
 }
 
-fn show(context: &mut Context, query: &str, found: &Found) {
+fn show(context: &mut Context, query: &str, found: &Found, unheard: &Unheard) {
     let count = found.hits.len();
     context
         .ui
@@ -149,28 +152,66 @@ fn show(context: &mut Context, query: &str, found: &Found) {
                 .line(Line::new().tone(Tone::Dim, format_args!("   {reason}")));
         }
     }
-    if let Some(note) = unheard(found) {
-        context.ui.note(note);
+    if let Some(told) = unheard.told() {
+        for line in told.lines() {
+            context.ui.note(line);
+        }
     }
 }
 
-/// What is to be said about servers that had no word in this.
-fn unheard(found: &Found) -> Option<String> {
-    match (found.pending_servers, found.failed_servers) {
-        (0, 0) => None,
-        (1, 0) => {
-            Some("1 server has not answered yet; `toolcrib cache warm` waits for it".to_owned())
+/// Servers whose reasons are shown; the others are counted.
+const REASONS_SHOWN: usize = 3;
+
+/// The servers that had no word in this.
+struct Unheard {
+    pending: usize,
+    failed: usize,
+    /// Why they failed, by their names, as far as that is known.
+    why: BTreeMap<String, String>,
+}
+
+impl Unheard {
+    async fn of(
+        engine: &Arc<Engine>,
+        caller: &Caller,
+        found: &Found,
+        server: Option<&str>,
+    ) -> Self {
+        let (pending, failed) = (found.pending_servers, found.failed_servers);
+        let mut why = BTreeMap::new();
+        if failed > 0 {
+            why = troubles(engine, caller).await;
+            why.retain(|name, _| server.is_none_or(|server| server == name));
         }
-        (pending, 0) => Some(format!(
-            "{pending} servers have not answered yet; `toolcrib cache warm` waits for them"
-        )),
-        (0, 1) => Some("1 server could not be asked; `toolcrib doctor` says why".to_owned()),
-        (0, failed) => Some(format!(
-            "{failed} servers could not be asked; `toolcrib doctor` says why"
-        )),
-        (pending, failed) => Some(format!(
-            "{pending} of the servers have not answered yet and {failed} could not be asked; `toolcrib doctor` says why"
-        )),
+        Self {
+            pending,
+            failed,
+            why,
+        }
+    }
+
+    /// What is to be said about them.
+    fn told(&self) -> Option<String> {
+        let mut told = match (self.pending, self.failed) {
+            (0, 0) => return None,
+            (1, 0) => {
+                "1 server has not answered yet; `toolcrib cache warm` waits for it".to_owned()
+            }
+            (pending, 0) => format!(
+                "{pending} servers have not answered yet; `toolcrib cache warm` waits for them"
+            ),
+            (0, 1) => "1 server could not be asked; `toolcrib doctor` checks it".to_owned(),
+            (0, failed) => {
+                format!("{failed} servers could not be asked; `toolcrib doctor` checks them")
+            }
+            (pending, failed) => format!(
+                "{pending} of the servers have not answered yet and {failed} could not be asked; `toolcrib doctor` checks them"
+            ),
+        };
+        for (name, reason) in self.why.iter().take(REASONS_SHOWN) {
+            let _ = write!(told, "\n  {name}: {reason}");
+        }
+        Some(told)
     }
 }
 
@@ -193,12 +234,16 @@ fn rounded(relevance: f32) -> f64 {
     (f64::from(relevance) * 100.0).round() / 100.0
 }
 
-fn nothing(query: &str, found: &Found, engine: &Arc<Engine>) -> Failure {
+fn nothing(query: &str, unheard: &Unheard, engine: &Arc<Engine>) -> Failure {
     let (known, _) = engine.snapshot().counts();
-    let message = match unheard(found) {
+    let message = match unheard.told() {
         Some(unheard) => format!("nothing fits {query:?} among the {known} tools that are known; {unheard}"),
         None if known == 0 => "no server has any tools; `toolcrib import` shows the servers that your other clients have".to_owned(),
         None => format!("none of the {known} known tools fits {query:?}; try other words"),
     };
-    Failure::not_found(Code::ToolNotFound, message)
+    let failure = Failure::not_found(Code::ToolNotFound, message);
+    if unheard.why.is_empty() {
+        return failure;
+    }
+    failure.with("failedServers", json!(unheard.why))
 }

@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::Context;
-use super::counter::{asking, local, refused, with_engine};
+use super::counter::{asking, explained, local, with_engine};
 use crate::engine::ask::Listing;
 use crate::engine::snapshot::Entry;
 use crate::failure::Failure;
@@ -39,7 +39,10 @@ impl Tools {
         with_engine(context, async |context, engine| {
             let caller = local(engine);
             let list = engine.list_tools(&caller, listing);
-            let page = asking(context, engine, list).await.map_err(refused)?;
+            let page = match asking(context, engine, list).await {
+                Ok(page) => page,
+                Err(error) => return Err(explained(engine, &caller, error).await),
+            };
             if context.ui.is_json() {
                 let tools: Vec<Value> = page.tools.iter().map(|entry| tool_json(entry)).collect();
                 context.ui.json(&json!({

@@ -3,7 +3,8 @@
 
 use std::ffi::OsString;
 
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use toolcrib_core::nearest;
 
 use crate::failure::{Failure, exit};
 use crate::ui::{Color, Ui};
@@ -44,7 +45,7 @@ fn sentence(error: &clap::Error, one_line: bool) -> String {
     if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
         return "a command is missing; `--help` lists them".into();
     }
-    let text = error.render().to_string();
+    let text = best_first(error, error.render().to_string());
     let text = text.strip_prefix("error: ").unwrap_or(&text).trim_end();
     if !one_line {
         return text.to_owned();
@@ -56,6 +57,31 @@ fn sentence(error: &clap::Error, one_line: bool) -> String {
         .filter(|line| !line.is_empty())
         .collect();
     said.join("; ")
+}
+
+/// The text with the commands that may be meant in the order of how near they are; clap has the nearest last.
+fn best_first(error: &clap::Error, text: String) -> String {
+    let (Some(ContextValue::String(written)), Some(ContextValue::Strings(offered))) = (
+        error.get(ContextKind::InvalidSubcommand),
+        error.get(ContextKind::SuggestedSubcommand),
+    ) else {
+        return text;
+    };
+    let listed = |names: &[&str]| {
+        let quoted: Vec<String> = names.iter().map(|name| format!("'{name}'")).collect();
+        quoted.join(", ")
+    };
+    let offered: Vec<&str> = offered.iter().map(String::as_str).collect();
+    let mut ordered = nearest::nearest(written, offered.iter().copied(), offered.len());
+    ordered.extend(
+        offered
+            .iter()
+            .rev()
+            .filter(|name| !ordered.contains(name))
+            .copied()
+            .collect::<Vec<_>>(),
+    );
+    text.replace(&listed(&offered), &listed(&ordered))
 }
 
 #[cfg(test)]
@@ -90,6 +116,13 @@ mod tests {
             short,
             "unrecognized subcommand 'completion'; tip: a similar subcommand exists: 'completions'"
         );
+    }
+
+    #[test]
+    fn of_several_similar_commands_the_nearest_is_named_first() {
+        let error = Cli::try_parse_from(["toolcrib", "serach"]).unwrap_err();
+        let said = sentence(&error, true);
+        assert!(said.contains("exist: 'search', "), "{said}");
     }
 
     #[test]

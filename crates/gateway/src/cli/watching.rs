@@ -1,5 +1,7 @@
 //! Progress and log messages of a call, printed as they come.
 
+use std::sync::{Arc, OnceLock};
+
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
@@ -8,16 +10,21 @@ use toolcrib_core::rpc::{Fault, METHOD_NOT_FOUND};
 use crate::engine::upstream::Client;
 use crate::mcp::fields::raw;
 use crate::mcp::meta::LOG_LEVEL;
+use crate::ui::Progress;
 use crate::ui::line::clean;
 use crate::veil::cover;
 
 /// The person at the terminal, as a server sees it: told things, asked nothing.
 #[derive(Debug)]
-pub(super) struct Watcher(());
+pub(super) struct Watcher {
+    /// The spinner, once there is one.
+    spot: Arc<OnceLock<Progress>>,
+}
 
 impl Watcher {
-    pub(super) fn new() -> Self {
-        Self(())
+    /// One that prints beside the spinner that comes to stand in the spot.
+    pub(super) fn new(spot: Arc<OnceLock<Progress>>) -> Self {
+        Self { spot }
     }
 }
 
@@ -39,7 +46,11 @@ impl Client for Watcher {
             .and_then(|params| serde_json::from_str(params.get()).ok())
             .unwrap_or_default();
         if let Some(line) = line(method, &params) {
-            anstream::eprintln!("{}", clean(&cover(&line)));
+            let print = || anstream::eprintln!("{}", clean(&cover(&line)));
+            match self.spot.get() {
+                Some(progress) => progress.aside(print),
+                None => print(),
+            }
         }
     }
 
@@ -111,7 +122,7 @@ mod tests {
 
     #[tokio::test]
     async fn nothing_is_answered_for_the_person() {
-        let watcher = Watcher::new();
+        let watcher = Watcher::new(Arc::default());
         let refusal = watcher
             .request("elicitation/create", None)
             .await

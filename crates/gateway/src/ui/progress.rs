@@ -55,6 +55,16 @@ impl Progress {
         self.bar.set_message(clean(text).into_owned());
     }
 
+    /// Prints something beside the bar, which makes room for it.
+    pub fn aside(&self, print: impl FnOnce()) {
+        self.bar.suspend(print);
+    }
+
+    /// Takes the bar from the screen.
+    pub fn end(&self) {
+        self.bar.finish_and_clear();
+    }
+
     /// One step is done.
     pub fn step(&self) {
         self.bar.inc(1);
@@ -68,7 +78,7 @@ impl Progress {
 
 impl Drop for Progress {
     fn drop(&mut self) {
-        self.bar.finish_and_clear();
+        self.end();
     }
 }
 

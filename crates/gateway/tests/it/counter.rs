@@ -19,14 +19,14 @@ fn servers_are_listed_as_the_documents_print_them() {
     let home = furnished("");
     let said = home.run(&["list"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.starts_with("MCP Servers (2 configured):\n\n✓ notes (not asked yet)\n  Notes of a person\n  Status: Disconnected\n"), "{}", said.out);
+    assert!(said.out.starts_with("MCP Servers (2 configured):\n\n✗ notes (not asked yet)\n  Notes of a person\n  Status: Disconnected\n"), "{}", said.out);
     assert_eq!(home.run(&["tools", "notes"]).code, Some(0));
     let said = home.run(&["mcp", "list", "--tools"]);
-    assert!(said.out.contains("✓ notes (5 tools)\n"), "{}", said.out);
+    assert!(said.out.contains("✗ notes (5 tools)\n"), "{}", said.out);
     assert!(!said.out.contains("Status:"), "{}", said.out);
     let said = home.run(&["list", "--status"]);
     assert!(
-        said.out.contains("✓ notes\n  Status: Disconnected\n"),
+        said.out.contains("✗ notes\n  Status: Disconnected\n"),
         "{}",
         said.out
     );
@@ -369,4 +369,34 @@ fn a_search_waits_for_a_slow_server_where_nothing_else_fits() {
     let said = home.run(&["search", "tool", "--json"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(said.json()["results"][0]["server"], "slow");
+}
+
+#[test]
+fn a_tool_is_named_as_a_search_prints_it() {
+    let home = furnished("");
+    let said = home.run(&["inspect", "notes:create_note"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.out.starts_with("Tool: notes:create_note\n"),
+        "{}",
+        said.out
+    );
+    let pairs = [
+        "execute",
+        "notes:create_note",
+        "title=a",
+        "body=b",
+        "--json",
+    ];
+    assert_eq!(home.run(&pairs).json()["success"], true);
+    let whole = ["execute", "notes:list_notes", "--args", "{}", "--json"];
+    assert_eq!(home.run(&whole).json()["success"], true);
+    for wrong in [
+        &["inspect", "notes"][..],
+        &["execute", "notes", "--args", "{}"],
+        &["execute", "notes:create_note", "title=a", "--args", "{}"],
+    ] {
+        let said = home.run(wrong);
+        assert_eq!(said.code, Some(1), "{wrong:?}: {} {}", said.out, said.err);
+    }
 }

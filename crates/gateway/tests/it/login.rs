@@ -144,3 +144,18 @@ fn what_cannot_be_logged_in_to_says_why() {
     ];
     check(&secretive, 1, "NO_SUCH is not set");
 }
+
+#[test]
+fn a_server_that_is_nearly_right_is_suggested() {
+    let home = Home::new();
+    home.configure("servers:\n  notes: {url: 'https://example.com/mcp'}\n");
+    for command in ["login", "logout"] {
+        let said = home.run(&[command, "note"]);
+        assert_eq!(said.code, Some(2), "{command}: {}", said.err);
+        assert!(
+            said.err.contains("did you mean notes?"),
+            "{command}: {}",
+            said.err
+        );
+    }
+}

@@ -79,3 +79,20 @@ fn names_tell_domains_and_categories_and_a_user_adds_words() {
     assert_eq!(json["domains"], serde_json::json!(["crm", "crm.leads"]));
     assert_eq!(json["categories"], serde_json::json!(["transform"]));
 }
+
+#[test]
+fn a_tool_that_its_server_does_not_have_is_said_to_be_missing() {
+    let home = Home::new();
+    home.configure(
+        "servers:\n  notes: {command: x, tools: [{name: create_note, description: Writes}]}\n",
+    );
+    let said = home.run(&["rules", "explain", "notes:creat_note"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(
+        said.err
+            .contains("notes has no tool creat_note; did you mean notes:create_note?"),
+        "{}",
+        said.err
+    );
+    assert_eq!(home.run(&["rules", "explain", "notes:create_note"]).err, "");
+}

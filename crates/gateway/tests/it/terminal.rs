@@ -29,6 +29,28 @@ fn terminal(columns: u16) -> (std::fs::File, impl Fn() -> Stdio) {
     (std::fs::File::from(master), program)
 }
 
+/// What a command shows where a person sees both of its streams as one.
+pub(crate) fn together(home: &Home, arguments: &[&str]) -> String {
+    let (mut screen, program) = terminal(100);
+    let mut child = home
+        .command(arguments)
+        .env("TERM", "dumb")
+        .stdin(Stdio::null())
+        .stdout(program())
+        .stderr(program())
+        .spawn()
+        .unwrap();
+    drop(program);
+    let mut bytes = Vec::new();
+    let mut buffer = [0; 4096];
+    // A terminal that no program has open any more answers with an error.
+    while let Ok(count @ 1..) = screen.read(&mut buffer) {
+        bytes.extend(&buffer[..count]);
+    }
+    child.wait().unwrap();
+    String::from_utf8(bytes).unwrap().replace("\r\n", "\n")
+}
+
 /// A person who types; what was asked for goes into a pipe.
 pub(crate) struct Terminal {
     pub(crate) child: Child,
@@ -67,6 +89,12 @@ impl Terminal {
     pub(crate) fn answer(&mut self, question: &str, keys: &str) {
         self.shows(question);
         self.screen.write_all(keys.as_bytes()).unwrap();
+    }
+
+    /// Waits for its end, whatever came of it.
+    pub(crate) fn is_over(mut self) {
+        std::io::copy(&mut self.child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
+        self.child.wait().unwrap();
     }
 
     /// What it wrote to the pipe until its end, which must be a success.

@@ -13,6 +13,7 @@ mod screen;
 mod settling;
 mod whole;
 
+pub(crate) use screen::veiled;
 use screen::{WIDTHS, check};
 
 /// A server with a tool that reads, one that fails and one that rules switch off.
@@ -207,7 +208,7 @@ fn setting_up_and_back() {
 fn playing() {
     check("demo", |screen| {
         let home = Home::new();
-        screen.runs(&home, &[&["demo"], &["demo", "setup"], &["demo", "--json"]]);
+        screen.runs(&home, &[&["demo"], &["demo", "setup"]]);
     });
 }
 
@@ -231,6 +232,24 @@ fn no_table_is_wider_than_the_screen() {
                     "{columns}: {line:?}"
                 );
             }
+        }
+    }
+}
+
+#[test]
+fn what_comes_next_fits_a_narrow_screen() {
+    let servers = Home::new();
+    servers.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {"a": {"command": "a"}}}"#,
+    );
+    for home in [Home::new(), servers] {
+        let (out, _, code) =
+            crate::terminal::watched(&home, &[], 60, crate::terminal::Input::Keyboard, |_| {});
+        assert_eq!(code, Some(0), "{out}");
+        let (_, next) = out.split_once("Next:\n").unwrap();
+        for line in next.lines() {
+            assert!(line.chars().count() <= 60, "{line:?}");
         }
     }
 }
@@ -259,4 +278,38 @@ fn what_takes_over_half_a_second_shows_a_count_on_a_terminal() {
     let mut terminal = crate::terminal::Terminal::start(&home, &["tools", "slow"]);
     terminal.shows("0/1 asking servers for their tools");
     assert!(terminal.ends().starts_with("Tools from slow ("));
+    let path = home.path("work/made.json").display().to_string();
+    for (arguments, shown) in [
+        (
+            &["execute", "slow", "echo", "text=a"][..],
+            "0/1 asking servers for their tools",
+        ),
+        (
+            &["execute", "slow", "echo", "--args", "{}", "--stream"],
+            "running slow:echo",
+        ),
+        (
+            &["policy", "explain", "slow:echo"],
+            "0/1 asking servers for their tools",
+        ),
+        (&["export-rtfs", "slow"], "asking slow for its tools"),
+        (
+            &["registry-file", "write", "--path", &path],
+            "0/1 asking servers for their tools",
+        ),
+        (
+            &[
+                "introspect",
+                &format!("{server} --slow-start 1500"),
+                "--name",
+                "new",
+            ],
+            "asking new what it offers",
+        ),
+    ] {
+        assert_eq!(home.run(&["cache", "clear"]).code, Some(0));
+        let mut terminal = crate::terminal::Terminal::start(&home, arguments);
+        terminal.shows(shown);
+        terminal.is_over();
+    }
 }

@@ -24,6 +24,10 @@ use crate::ui::Line;
 
 /// Write a server into the configuration, switched off until it has what it needs
 #[derive(Debug, Args)]
+#[command(after_help = "\
+Examples:
+  toolcrib registry add io.github.github/github-mcp-server --name github
+  toolcrib registry add io.github.github/github-mcp-server --dry-run")]
 pub(super) struct Add {
     /// Its name in the registry, such as io.github.user/server
     #[arg(value_name = "REGISTRY_NAME")]
@@ -52,7 +56,7 @@ impl Add {
         config: &Config,
         market: &Market,
     ) -> Result<(), Failure> {
-        let (entry, _) = market.entry(&self.entry, self.pin.as_deref())?;
+        let (entry, _) = market.entry(context, &self.entry, self.pin.as_deref())?;
         if entry.status == Status::Deleted {
             let message = format!(
                 "{} was taken back by its authors; it is not added",

@@ -8,6 +8,7 @@ use toolcrib_config::load::Config;
 use toolcrib_core::Code;
 
 use super::{Market, brief};
+use crate::cli::counter::doing;
 use crate::cli::{Context, cache};
 use crate::engine::discovery::{
     Candidate, DiscoveryError, DiscoveryOptions, DiscoveryService, Listing, RegistryDiscovery,
@@ -133,7 +134,7 @@ fn with_service<T>(
     market.runtime.block_on(async {
         connections.configure(&Arc::new(config));
         let service = connections.discovery().with_registry(market.catalog);
-        let outcome = work(&service, &options).await;
+        let outcome = doing(context, super::ASKING, work(&service, &options)).await;
         connections.close().await;
         outcome.map_err(|error| match &error {
             DiscoveryError::Registry(error) => super::failure(error),

@@ -149,7 +149,10 @@ static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"(/authorize)\?\S+", "$1?[WHAT IS ASKED FOR]"),
         (r"\b\d+(\.\d+)? (ms|µs)\b", "[SPAN]"),
         (r"\[SPAN\], \d+ tokens\]", "[SPAN], [COUNT] tokens]"),
-        (r"session cost \d+ tokens", "session cost [COUNT] tokens"),
+        (
+            r"session that is \d+ tokens",
+            "session that is [COUNT] tokens",
+        ),
         (r"\(\d+ characters\)", "([COUNT] characters)"),
         (r"\x1b\[[0-9;]*m", ""),
         // The demo's records are as wide as its calls took long.
@@ -171,7 +174,7 @@ static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
 });
 
 /// Without what differs from run to run: places, times, versions.
-pub(super) fn veiled(home: &Home, text: &str) -> String {
+pub(crate) fn veiled(home: &Home, text: &str) -> String {
     let mut text = text
         .replace(home.path("work").to_str().unwrap(), "[WORK]")
         .replace(
