@@ -92,7 +92,7 @@ impl Terminal {
     }
 
     /// Waits for its end, whatever came of it.
-    pub(crate) fn is_over(mut self) {
+    pub(crate) fn wait_out(mut self) {
         std::io::copy(&mut self.child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();
         self.child.wait().unwrap();
     }

@@ -208,7 +208,10 @@ fn setting_up_and_back() {
 fn playing() {
     check("demo", |screen| {
         let home = Home::new();
-        screen.runs(&home, &[&["demo"], &["demo", "setup"]]);
+        screen.runs(
+            &home,
+            &[&["demo"], &["demo", "setup"], &["demo", "nowhere"]],
+        );
     });
 }
 
@@ -310,6 +313,6 @@ fn what_takes_over_half_a_second_shows_a_count_on_a_terminal() {
         assert_eq!(home.run(&["cache", "clear"]).code, Some(0));
         let mut terminal = crate::terminal::Terminal::start(&home, arguments);
         terminal.shows(shown);
-        terminal.is_over();
+        terminal.wait_out();
     }
 }
