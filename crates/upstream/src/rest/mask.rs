@@ -182,7 +182,7 @@ mod tests {
         let expected = json!({"a": [MASK, {MASK: 1}], "n": 1, "kept": "short"});
         assert_eq!(masks.value(value), expected);
         let digits = Masks::new([Secret::new("1234567890")].into_iter());
-        assert_eq!(digits.value(json!(1234567890)), json!(MASK));
+        assert_eq!(digits.value(json!(1_234_567_890)), json!(MASK));
         let bytes = [
             &[0xff, 0xfe][..],
             secret.as_bytes(),
