@@ -343,9 +343,9 @@ fn as_base64(schema: Value, schemas: &Schemas<'_>) -> Value {
         // Whichever it is, it is given in the same way, and whatever it may be besides.
         let files = parts.iter().filter(|part| is_binary(part, schemas, 0));
         let files: Vec<Value> = files.map(|part| as_base64(part.clone(), schemas)).collect();
-        lists.iter().for_each(|key| {
-            fields.shift_remove(*key);
-        });
+        for key in lists {
+            fields.shift_remove(key);
+        }
         let mut whole = match files.as_slice() {
             [Value::Object(only)] => only.clone(),
             _ => Map::from_iter([("anyOf".to_owned(), Value::Array(files))]),

@@ -70,7 +70,7 @@ async fn a_refresh_token_that_is_replaced_is_used_from_then_on() {
     // The description is read anew in between.
     call(&refreshing(&api), "client", &json!({})).await.unwrap();
     let received = api.received();
-    let forms = [&received[0], &received[3]].map(|request| request.form());
+    let forms = [&received[0], &received[3]].map(Received::form);
     let expected = |refresh: &str| json!({"grant_type": "refresh_token", "refresh_token": refresh, "client_id": "client"});
     assert_eq!(forms, [expected("refresh-1"), expected("refresh-2")]);
     assert_eq!(received[3].header("authorization"), None);
