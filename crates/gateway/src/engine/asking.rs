@@ -250,14 +250,14 @@ impl Engine {
         state.running.insert(Arc::clone(&name), attempt.clone());
         let engine = Arc::clone(self);
         self.tasks.spawn(async move {
-            engine.question(&name, wish, pause).await;
+            engine.put_question(&name, wish, pause).await;
             drop(over);
         });
         Some(attempt)
     }
 
     /// Asks a server, and once more where it said something new meanwhile.
-    async fn question(self: &Arc<Self>, name: &str, wish: Wish, pause: Duration) {
+    async fn put_question(self: &Arc<Self>, name: &str, wish: Wish, pause: Duration) {
         let ending = self.ending.clone();
         let outcome = tokio::select! {
             () = ending.cancelled() => Ok(()),

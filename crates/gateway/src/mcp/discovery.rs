@@ -26,8 +26,8 @@ use crate::engine::Engine;
 use crate::engine::answer::{self, Reply};
 use crate::engine::ask::{Execution, Listing, Search};
 use crate::engine::error::Error;
-use crate::engine::upstream::Health;
 use crate::engine::rack::Rack;
+use crate::engine::upstream::Health;
 
 /// The five tools over an engine.
 pub struct Discovery {
