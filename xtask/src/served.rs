@@ -125,6 +125,7 @@ impl Served {
     }
 
     /// The process.
+    #[cfg(feature = "product")]
     pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
