@@ -209,7 +209,7 @@ fn the_blocks_with_packages_and_containers_start_a_server_of_five_tools() {
             let path = file(&home, client);
             let of_home = home.path("");
             let of_home = of_home.to_str().unwrap().trim_end_matches('/');
-            let text = written(&format!("{id}, {form}")).replace("/home/you", of_home);
+            let text = written(&format!("{id}, {form}")).replace("/home/ada", of_home);
             std::fs::write(&path, &text).unwrap();
             let source = Source::new(&path, text);
             let read = import::read(client, &source, Scope::User, &surroundings(&home));
