@@ -165,6 +165,7 @@ fn examine(request: &Request<'_>) -> (Config, Progress) {
             .diagnostics
             .extend(base.diagnostics.iter().cloned());
         floor::hold(&mut settings, &base.settings);
+        floor::hold_servers(&mut servers, &base.settings);
         files.push(Arc::clone(base));
     }
     progress

@@ -2,7 +2,7 @@
 
 use toolcrib_core::policy::settings::PolicySettings;
 
-use crate::model::Settings;
+use crate::model::{Server, Settings};
 
 /// Holds a project's settings to the user's: of two values the stricter one wins, and where the
 /// calls are written down and who may connect is the user's alone.
@@ -14,10 +14,24 @@ pub fn hold(project: &mut Settings, user: &Settings) {
     project.enabled.0 &= user.enabled.0;
 }
 
+/// Takes a project's word for its own servers only where the user's file says nothing about policy: what a trusted
+/// server says of its tools lowers their risk.
+pub fn hold_servers(project: &mut [Server], user: &Settings) {
+    if says_something(&user.policy) {
+        for server in project {
+            server.handling.trusted = false;
+        }
+    }
+}
+
+fn says_something(policy: &PolicySettings) -> bool {
+    *policy != PolicySettings::default()
+}
+
 fn hold_policy(project: &mut PolicySettings, user: &PolicySettings) {
     // An override can undo every other field for the tools that it is about; where the user's file
     // says anything about policy, the project's overrides only add to it.
-    if *user != PolicySettings::default() {
+    if says_something(user) {
         for correction in &mut project.overrides {
             correction.tightens_only = true;
         }

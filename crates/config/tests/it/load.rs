@@ -295,6 +295,7 @@ fn a_project_file_cannot_relax_what_the_users_file_sets() {
             "project/toolcrib.yaml",
             "policy: {mode: relaxed, confirmation: flag, approval: off, restCompat: true}\n\
              store: {path: /elsewhere}\n\
+             servers: {own: {command: x, trusted: true}}\n\
              toolRules: [{pattern: ['*'], enabled: true}]\n",
         );
     let config = stage.load().unwrap();
@@ -308,6 +309,7 @@ fn a_project_file_cannot_relax_what_the_users_file_sets() {
     );
     assert_eq!(policy.loopback_scopes.len(), 1);
     assert!(!policy.rest_compat);
+    assert!(!config.servers[0].handling.trusted);
     assert_eq!(config.settings.store.path, None);
     assert!(config.settings.audit.parameters);
     assert!(
