@@ -5,7 +5,8 @@ import json
 import pathlib
 
 QUERY_SETS = ["metatool-single", "metatool-multi", "sealtools-test", "sealtools-dev", "bfcl-live", "bfcl-nonlive",
-              "nestful", "apibank", "stabletoolbench-g1", "stabletoolbench-g2", "stabletoolbench-g3", "toolalpaca"]
+              "nestful", "apibank", "stabletoolbench-g1", "stabletoolbench-g2", "stabletoolbench-g3", "toolalpaca",
+              "writtena-1", "writtena-2", "writtenb-1", "writtenb-2"]
 CORPORA = ["corpus-toucan", "corpus-mcpzero", "corpus-docker", "corpus-github-mcp"]
 
 

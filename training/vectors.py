@@ -3,6 +3,7 @@
 Starts from the teacher's vectors of the single pieces, then learns from (dev query, right tool) pairs, from (name,
 description) of every tool, and from the teacher's own similarities. Usage:
     vectors.py DATA MODEL SCRATCH OUT [--without FAMILY,FAMILY]
+    vectors.py mean OUT TABLE TABLE…
 """
 
 import collections
@@ -192,6 +193,23 @@ def write(path, tokens, table, fields):
         out.write(packed.tobytes())
 
 
+def read(path):
+    """What `write` wrote: pieces, vectors, field weights."""
+    bytes_, head = pathlib.Path(path).read_bytes(), "<4sIII4f"
+    _, count, width, names, scale, *fields = struct.unpack_from(head, bytes_)
+    at = struct.calcsize(head)
+    table = np.frombuffer(bytes_, np.int8, count * width, at + names).reshape(count, width)
+    return bytes_[at:at + names].decode().split("\n"), table.astype(np.float32) * scale, np.array(fields)
+
+
+def mean(out, *paths):
+    """The mean of tables that began alike: it carries over to unseen sets better than each of them."""
+    tables = [read(path) for path in paths]
+    tokens = tables[0][0]
+    assert all(t[0] == tokens for t in tables), "these tables were not made from the same words"
+    write(out, tokens, np.mean([t[1] for t in tables], 0), np.mean([t[2] for t in tables], 0))
+
+
 def main(data, model, scratch, out, *rest):
     without = set(rest[1].split(",")) if rest else set()
     teacher = MiniLm(model)
@@ -223,4 +241,7 @@ def main(data, model, scratch, out, *rest):
 
 
 if __name__ == "__main__":
-    main(*sys.argv[1:])
+    if sys.argv[1] == "mean":
+        mean(*sys.argv[2:])
+    else:
+        main(*sys.argv[1:])
