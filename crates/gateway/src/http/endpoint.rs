@@ -145,6 +145,7 @@ impl Endpoint {
             // Whoever hangs up does not want the answer.
             guard: Some(cancel.drop_guard()),
             seat: None,
+            begins: false,
         }
         .respond(running, &self.door.work.tasks)
         .await
@@ -179,7 +180,7 @@ impl Endpoint {
         };
         match message {
             Message::Request { id, method, params } => {
-                self.answer(letter, seat, Request { id, method, params })
+                self.answer(letter, seat, Request { id, method, params }, None)
                     .await
             }
             other => {
@@ -213,18 +214,28 @@ impl Endpoint {
             );
             return faulty(StatusCode::SERVICE_UNAVAILABLE, Some(&id), &fault);
         }
+        let begun = Some(Arc::clone(&name));
         let mut response = self
-            .answer(letter, seat, Request { id, method, params })
+            .answer(letter, seat, Request { id, method, params }, begun)
             .await;
-        if session.revision().is_none() {
-            self.door.sessions.close(&name);
-        } else if let Ok(name) = HeaderValue::from_str(&name) {
+        if session.revision().is_some()
+            && let Ok(name) = HeaderValue::from_str(&name)
+        {
             response.headers_mut().insert(SESSION, name);
         }
         response
     }
 
-    async fn answer(&self, letter: Letter, seat: Arc<Seat>, request: Request) -> Response {
+    /// `begun` is the name of a session that this request begins. Where it does not come about, the session ends with
+    /// the request, whether or not the client is still there to hear of it.
+    async fn answer(
+        &self,
+        letter: Letter,
+        seat: Arc<Seat>,
+        request: Request,
+        begun: Option<Arc<str>>,
+    ) -> Response {
+        let (begins, sessions) = (begun.is_some(), Arc::clone(&self.door.sessions));
         let cancel = seat.session.closing().child_token();
         let stream = Stream::new();
         let arrival = arrival(&letter, letter.form.outlet(&stream), cancel);
@@ -233,6 +244,9 @@ impl Endpoint {
             let outcome = asked.session.request(request, arrival).await;
             // However long that took, the client has its time from now on.
             asked.touch();
+            if let Some(name) = begun.filter(|_| asked.session.revision().is_none()) {
+                sessions.close(&name);
+            }
             (outcome, false)
         };
         let running = self.door.work.tasks.spawn(answering);
@@ -242,6 +256,7 @@ impl Endpoint {
             form: letter.form,
             guard: None,
             seat: Some(seat),
+            begins,
         }
         .respond(running, &self.door.work.tasks)
         .await

@@ -113,6 +113,10 @@ impl Surface for StandIn {
             // What a client calls itself says how it wants to be greeted.
             match context.client.name() {
                 "slowly" => tokio::time::sleep(Duration::from_secs(30)).await,
+                "in vain" => {
+                    tokio::time::sleep(Duration::from_secs(30)).await;
+                    return Err(cancelled());
+                }
                 "never" => std::future::pending().await,
                 "panic" => panic!("as it was asked to"),
                 _ => {}

@@ -79,6 +79,8 @@ pub(super) struct Answering {
     pub(super) guard: Option<DropGuard>,
     /// The session, where there is one.
     pub(super) seat: Option<Arc<Seat>>,
+    /// Whether it begins the session: the headers of the answer then depend on how it ends.
+    pub(super) begins: bool,
 }
 
 impl Answering {
@@ -88,19 +90,19 @@ impl Answering {
         mut running: JoinHandle<(Outcome, bool)>,
         work: &TaskTracker,
     ) -> Response {
-        if self.form != Form::Stream {
+        if self.form != Form::Stream || self.begins {
             tokio::select! {
                 biased;
                 ended = &mut running => {
                     let (outcome, is_malformed) = ended.unwrap_or_else(|_| (Err(broken()), false));
-                    if self.stream.is_empty() {
+                    if self.stream.is_empty() && self.form != Form::Stream {
                         return self.whole(outcome, is_malformed);
                     }
                     self.stream.push(frame(&self.id, outcome));
                     self.stream.close();
                     return self.streamed();
                 }
-                () = self.stream.written() => {}
+                () = self.stream.written(), if !self.begins => {}
             }
         }
         let (stream, id, seat) = (Arc::clone(&self.stream), self.id.clone(), self.seat.clone());

@@ -71,6 +71,37 @@ async fn a_handshake_that_fails_leaves_no_session() {
     assert_eq!(visitor.posts(&[], &full).await.status(), 503);
 }
 
+fn greeting(client: &str) -> Value {
+    json!({ "jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": client } } })
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_handshake_that_fails_when_its_client_has_hung_up_leaves_no_session() {
+    let visitor = Visitor::new();
+    let hello = greeting("in vain");
+    let asking = visitor.posts(&[], &hello);
+    let patience = std::time::Duration::from_secs(1);
+    assert!(tokio::time::timeout(patience, asking).await.is_err());
+    assert_eq!(visitor.door.sessions.len(), 1, "it may still come about");
+    tokio::time::sleep(30 * patience).await;
+    assert_eq!(visitor.door.sessions.len(), 0);
+}
+
+#[tokio::test(start_paused = true)]
+async fn a_slow_handshake_over_a_stream_names_its_session_and_one_that_fails_has_none() {
+    let visitor = Visitor::new();
+    let stream = [("accept", "text/event-stream")];
+    let answer = visitor.posts(&stream, &greeting("slowly")).await;
+    assert!(answer.headers().contains_key("mcp-session-id"));
+    let answer = events(&text(answer).await);
+    assert_eq!(answer[0].1["result"]["protocolVersion"], "2025-11-25");
+    let failed = visitor.posts(&stream, &greeting("in vain")).await;
+    assert!(!failed.headers().contains_key("mcp-session-id"));
+    assert!(events(&text(failed).await)[0].1["error"].is_object());
+    assert_eq!(visitor.door.sessions.len(), 1);
+}
+
 #[tokio::test]
 async fn what_comes_before_an_answer_makes_a_stream_that_can_be_read_again() {
     let visitor = Visitor::new();
