@@ -128,7 +128,7 @@ fn tell_lists(catalog: &Catalog, figures: &mut Figures) {
             }
         }
     };
-    turn(&|cursor| listing::servers(catalog.rows(), 0, cursor).ok());
+    turn(&|cursor| listing::servers(catalog.rows(), (0, 0), cursor).ok());
     for server in &catalog.servers {
         let tools: Vec<&Tool> = server.tools.iter().map(|tool| &**tool).collect();
         turn(&|cursor| listing::tools(&server.name, &tools, cursor).ok());

@@ -58,6 +58,8 @@ struct ServerPage<'a> {
     end: End,
     #[serde(skip_serializing_if = "Option::is_none")]
     pending_servers: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    failed_servers: Option<usize>,
 }
 
 #[derive(Serialize)]
@@ -91,7 +93,7 @@ pub fn position(cursor: Option<&str>, total: usize) -> Result<usize, BadCursor> 
 /// A page of the servers.
 pub fn servers(
     mut rows: Vec<ServerRow>,
-    pending_servers: usize,
+    (pending_servers, failed_servers): (usize, usize),
     cursor: Option<&str>,
 ) -> Result<String, BadCursor> {
     let from = position(cursor, rows.len())?;
@@ -106,6 +108,7 @@ pub fn servers(
             servers: &rows[range],
             end,
             pending_servers: (pending_servers > 0).then_some(pending_servers),
+            failed_servers: (failed_servers > 0).then_some(failed_servers),
         };
         serde_json::to_string(&answer).unwrap_or_default()
     }))
@@ -203,7 +206,7 @@ mod tests {
             ..row(1)
         };
         assert_eq!(
-            servers(vec![one], 0, None).unwrap(),
+            servers(vec![one], (0, 0), None).unwrap(),
             r#"{"servers":[{"name":"server-1","description":"GitHub API","toolCount":15,"enabledCount":12,"status":"connected"}],"total":1,"returned":1}"#
         );
         let away = ServerRow {
@@ -214,7 +217,7 @@ mod tests {
             ..row(2)
         };
         assert_eq!(
-            servers(vec![away], 0, None).unwrap(),
+            servers(vec![away], (0, 0), None).unwrap(),
             r#"{"servers":[{"name":"server-2","toolCount":15,"enabledCount":12,"status":"error","reason":"its process ended","since":"2026-01-02T03:04:05Z"}],"total":1,"returned":1}"#
         );
         let mut tool = Tool::new(
@@ -229,7 +232,7 @@ mod tests {
             r#"{"server":"github","tools":[{"name":"create_issue","summary":"Create an issue","enabled":false,"tags":["github"]}],"total":1,"returned":1}"#
         );
         assert_eq!(
-            servers(vec![], 3, None).unwrap(),
+            servers(vec![], (3, 0), None).unwrap(),
             r#"{"servers":[],"total":0,"returned":0,"pending_servers":3}"#
         );
         assert_eq!(
@@ -255,7 +258,7 @@ mod tests {
             reason: None,
             since: None,
         });
-        let text = servers(rows.into(), 0, None).unwrap();
+        let text = servers(rows.into(), (0, 0), None).unwrap();
         assert!(real(&text) <= 200, "{}: {text}", real(&text));
         let shown = [
             ("create_issue", "Create a GitHub issue", "issues"),
@@ -277,7 +280,7 @@ mod tests {
     fn every_server_and_tool_is_on_exactly_one_page() {
         let rows: Vec<ServerRow> = (0..300).map(row).collect();
         let names = walk(
-            |cursor| servers(rows.clone(), 0, cursor).unwrap(),
+            |cursor| servers(rows.clone(), (0, 0), cursor).unwrap(),
             "servers",
             "name",
         );
@@ -301,13 +304,13 @@ mod tests {
     fn a_cursor_that_leads_nowhere_is_refused() {
         for cursor in ["", "x", "0", "3", "-1", "99999999999999999999"] {
             assert_eq!(
-                servers(vec![row(1), row(2), row(3)], 0, Some(cursor)).unwrap_err(),
+                servers(vec![row(1), row(2), row(3)], (0, 0), Some(cursor)).unwrap_err(),
                 BadCursor
             );
         }
         assert!(tools("s", &[], Some("1")).is_err());
         assert!(
-            servers(vec![row(1), row(2)], 0, Some("1"))
+            servers(vec![row(1), row(2)], (0, 0), Some("1"))
                 .unwrap()
                 .contains("server-2")
         );

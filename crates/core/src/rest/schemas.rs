@@ -259,7 +259,7 @@ pub(super) fn all() -> Value {
         },
         "ServerList": {
             "type": "object",
-            "required": ["servers", "pending_servers"],
+            "required": ["servers", "pending_servers", "failed_servers"],
             "properties": {
                 "servers": {"type": "array", "items": {
                     "type": "object",
@@ -278,6 +278,7 @@ pub(super) fn all() -> Value {
                     },
                 }},
                 "pending_servers": count,
+                "failed_servers": count,
             },
         },
         "ToolRow": {

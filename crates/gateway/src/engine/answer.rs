@@ -16,6 +16,8 @@ pub struct Servers {
     pub servers: Vec<ServerRow>,
     /// How many of them have not said yet which tools they have.
     pub pending_servers: usize,
+    /// How many of them could not be asked.
+    pub failed_servers: usize,
 }
 
 /// What a server is behind.

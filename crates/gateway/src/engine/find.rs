@@ -46,9 +46,13 @@ impl Engine {
             row
         });
         let servers: Vec<ServerRow> = servers.collect();
-        let pending = servers.iter().filter(|row| row.enabled && !row.known);
+        let unknown = servers.iter().filter(|row| row.enabled && !row.known);
+        let (failed, pending): (Vec<&ServerRow>, Vec<&ServerRow>) = unknown.partition(|row| {
+            row.standing.health == Health::Error && !self.asking.is_running(&row.name)
+        });
         Ok(Servers {
-            pending_servers: pending.count(),
+            pending_servers: pending.len(),
+            failed_servers: failed.len(),
             servers,
         })
     }

@@ -127,7 +127,8 @@ impl Discovery {
             reason: trouble(row).cloned(),
             since: trouble(row).and_then(|_| row.standing.since()),
         });
-        let page = listing::servers(rows.collect(), servers.pending_servers, cursor.as_deref());
+        let unheard = (servers.pending_servers, servers.failed_servers);
+        let page = listing::servers(rows.collect(), unheard, cursor.as_deref());
         Ok(told::text(&page.map_err(cursor_problem)?))
     }
 

@@ -181,6 +181,7 @@ async fn a_server_that_fails_holds_up_nobody_and_is_said_to() {
     assert_eq!(found.hits[0].entry.tool.id.tool(), "createIssue");
     let servers = shop.engine.list_servers(&shop.local()).await.unwrap();
     assert_eq!(servers.servers[1].standing.health, Health::Error);
+    assert_eq!((servers.pending_servers, servers.failed_servers), (0, 1));
     assert!(
         servers.servers[1].standing.reason.is_some(),
         "the person here may know"

@@ -62,9 +62,11 @@ impl Counter {
             told
         });
         let rows: Vec<Value> = rows.collect();
-        Ok(json(
-            &json!({"servers": rows, "pending_servers": servers.pending_servers}),
-        ))
+        Ok(json(&json!({
+            "servers": rows,
+            "pending_servers": servers.pending_servers,
+            "failed_servers": servers.failed_servers,
+        })))
     }
 
     pub(super) async fn server_tools(&self, asked: &Asked) -> Told {
