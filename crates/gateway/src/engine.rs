@@ -23,7 +23,7 @@ mod fixture;
 mod habit;
 mod here;
 mod kit;
-mod mark;
+pub(crate) mod mark;
 pub mod meter;
 mod missing;
 pub mod passage;
@@ -59,7 +59,7 @@ use clock::Clock;
 use error::{Error, Result};
 use habit::Searches;
 use meter::Meter;
-use snapshot::Snapshot;
+use snapshot::{Entry, Snapshot};
 use stock::Terms;
 use supplier::Supplier;
 use upstream::{Health, Upstream};
@@ -94,6 +94,8 @@ pub struct Engine {
     meter: Meter,
     /// How many configurations were put in place.
     reloads: watch::Sender<u64>,
+    /// How often a server came to offer something else.
+    restocks: watch::Sender<u64>,
     tasks: TaskTracker,
     ending: CancellationToken,
     /// Cancels the calls that are under way.
@@ -128,6 +130,7 @@ impl Engine {
             tracer,
             meter: Meter::default(),
             reloads: watch::Sender::default(),
+            restocks: watch::Sender::default(),
             tasks: TaskTracker::new(),
             ending: CancellationToken::new(),
             hurry: CancellationToken::new(),
@@ -223,6 +226,20 @@ impl Engine {
     /// Changes whenever a configuration was put in place.
     pub fn reloads(&self) -> watch::Receiver<u64> {
         self.reloads.subscribe()
+    }
+
+    /// Changes whenever a server offers something else under the same configuration: it has said its tools, or other
+    /// ones than before, or somebody settled what was waiting.
+    pub fn restocks(&self) -> watch::Receiver<u64> {
+        self.restocks.subscribe()
+    }
+
+    /// What is known of one tool now, so that two looks can be told apart. Asks nobody.
+    pub(crate) fn glimpse(&self, server: &str, tool: &str) -> Option<(Arc<Entry>, mark::Mark)> {
+        let snapshot = self.snapshot();
+        let rack = snapshot.own_rack(server)?;
+        let entry = rack.exact(tool)?;
+        Some((Arc::clone(entry), rack.mark(tool)?.clone()))
     }
 
     /// Lets calls under way end within `grace`, cancels those that do not, and closes every connection.

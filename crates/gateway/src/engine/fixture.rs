@@ -111,10 +111,10 @@ impl Puppets {
     }
 }
 
-fn listed(tools: &[Value], stale: bool) -> Listed {
+fn listed(tools: &[Value], at: usize, stale: bool) -> Listed {
     Listed {
         list: List::Definitions(tools.iter().map(raw).collect()),
-        at_ms: i64::try_from(tools.len()).unwrap() + 1,
+        at_ms: i64::try_from(at).unwrap() + 1,
         stale,
     }
 }
@@ -124,7 +124,7 @@ impl Upstream for Puppets {
 
     fn kept(&self, server: &str) -> Option<Listed> {
         let kept = self.kept.lock().unwrap().get(server).cloned();
-        kept.map(|(tools, stale)| listed(&tools, stale))
+        kept.map(|(tools, stale)| listed(&tools, tools.len(), stale))
     }
 
     fn list<'a>(
@@ -133,20 +133,22 @@ impl Upstream for Puppets {
         wish: Wish,
     ) -> BoxFuture<'a, std::result::Result<Listed, DiscoveryError>> {
         self.seen.lock().unwrap().push(format!("list {server}"));
+        // Later than any list that is kept.
+        let at = 1_000 + self.seen().len();
         self.wishes.lock().unwrap().push(wish);
         let plan = self.lists.lock().unwrap().get(server).cloned();
         Box::pin(async move {
             match plan {
-                Some(Lists::Tools(tools)) => Ok(listed(&tools, false)),
+                Some(Lists::Tools(tools)) => Ok(listed(&tools, at, false)),
                 Some(Lists::Fails(error)) => Err(error),
                 Some(Lists::Hangs) => std::future::pending().await,
                 Some(Lists::Waits(tools, let_go)) => {
                     let_go.notified().await;
-                    Ok(listed(&tools, false))
+                    Ok(listed(&tools, at, false))
                 }
                 Some(Lists::Late(ms)) => {
                     tokio::time::sleep(std::time::Duration::from_millis(ms)).await;
-                    Ok(listed(&[tool("late")], false))
+                    Ok(listed(&[tool("late")], at, false))
                 }
                 None => Err(DiscoveryError::ConnectionFailed("nobody there".into())),
             }

@@ -406,6 +406,13 @@ impl Rack {
             .collect()
     }
 
+    /// Whether another list offers the same tools, to the same callers.
+    pub(crate) fn offers_as(&self, other: &Self) -> bool {
+        self.is_known() == other.is_known()
+            && self.marks == other.marks
+            && self.names() == other.names()
+    }
+
     /// The same without their texts.
     pub(super) fn names(&self) -> Vec<Definition> {
         if let Some(folded) = &self.folded {

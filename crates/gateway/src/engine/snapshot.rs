@@ -144,7 +144,7 @@ impl Snapshot {
     }
 
     /// The rack of a server, by its name and nothing else.
-    pub(super) fn own_rack(&self, server: &str) -> Option<&Arc<Rack>> {
+    pub(crate) fn own_rack(&self, server: &str) -> Option<&Arc<Rack>> {
         self.racks.get(server)
     }
 

@@ -92,12 +92,15 @@ impl Engine {
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
         let name = Arc::clone(&rack.supplier.name);
-        let next = self
-            .snapshot
-            .load()
-            .with(Arc::clone(&rack))
-            .ok_or(Outdated)?;
+        let before = self.snapshot.load();
+        let same = before
+            .own_rack(&name)
+            .is_some_and(|before| before.offers_as(&rack));
+        let next = before.with(Arc::clone(&rack)).ok_or(Outdated)?;
         self.snapshot.store(Arc::new(next));
+        if !same {
+            self.restocks.send_modify(|count| *count += 1);
+        }
         let cache = self.cache.load();
         cache.cache_tool_summaries(&name, rack, self.clock.now_ms());
         Ok(())

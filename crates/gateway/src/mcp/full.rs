@@ -1,6 +1,7 @@
 //! Every tool that the caller may run, each under a name that every client takes: for debugging.
 
 mod capability;
+mod given;
 mod names;
 
 use std::collections::HashSet;
@@ -28,16 +29,18 @@ use crate::engine::error::Error;
 use crate::engine::snapshot::Entry;
 use crate::telling;
 
+use given::Given;
 pub(crate) use names::name;
 
 /// Every tool of an engine.
 pub struct Full {
     engine: Arc<Engine>,
     changes: broadcast::Sender<Change>,
-    /// Is there once somebody tells when another configuration is in place.
+    /// Is there once somebody tells when what there is may be something else.
     followed: OnceLock<()>,
     /// Servers that were left out of a list because they are slow, and are still waited for.
     late: Arc<Mutex<HashSet<String>>>,
+    given: Arc<Given>,
 }
 
 impl Full {
@@ -48,6 +51,7 @@ impl Full {
             changes: broadcast::channel(16).0,
             followed: OnceLock::new(),
             late: Arc::default(),
+            given: Arc::default(),
         }
     }
 
@@ -60,18 +64,42 @@ impl Full {
     }
 
     /// The same as far as servers answer in time; when another one has, it is told that the list has
-    /// changed.
+    /// changed. One that was waited for in vain is not waited for again as long as its attempt lasts.
     async fn ready(&self, caller: &Caller) -> Vec<Arc<Entry>> {
         let until = Instant::now() + Duration::from_millis(FULL_WAIT_MS);
         let servers = self.servers();
         let lists = servers.iter().map(async |server| {
-            let list = timeout_at(until, self.tools_of(server, caller)).await;
-            list.unwrap_or_else(|_| {
-                self.expect(server, caller);
-                Vec::new()
-            })
+            let before = self.engine.snapshot();
+            let Some(list) = self.in_time(server, caller, until).await else {
+                self.given.note(server, &before, &before);
+                return Vec::new();
+            };
+            self.given.note(server, &before, &self.engine.snapshot());
+            list
         });
-        join_all(lists).await.into_iter().flatten().collect()
+        let tools = join_all(lists).await.into_iter().flatten().collect();
+        // What came while others were waited for is in nobody's list.
+        if self.given.is_outdated(&self.engine.snapshot()) {
+            let _ = self.changes.send(Change::Tools);
+        }
+        tools
+    }
+
+    /// The tools of a server that says them in time.
+    async fn in_time(
+        &self,
+        server: &str,
+        caller: &Caller,
+        until: Instant,
+    ) -> Option<Vec<Arc<Entry>>> {
+        if self.is_late(server) {
+            return None;
+        }
+        let list = timeout_at(until, self.tools_of(server, caller)).await;
+        if list.is_err() {
+            self.expect(server, caller);
+        }
+        list.ok()
     }
 
     /// The servers that are used, in the order of the configuration.
@@ -86,56 +114,73 @@ impl Full {
         tools_of(&self.engine, server, caller).await
     }
 
-    /// Waits for a slow server, in nobody's way.
+    /// Whether a server is still to say its tools and was waited for before.
+    fn is_late(&self, server: &str) -> bool {
+        let late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
+        let snapshot = self.engine.snapshot();
+        late.contains(server) && snapshot.rack(server).is_some_and(|rack| !rack.is_known())
+    }
+
+    /// Notes a slow server until its attempt has ended; what it then has is told like all that changes.
     fn expect(&self, server: &str, caller: &Caller) {
         let mut late = self.late.lock().unwrap_or_else(PoisonError::into_inner);
         if !late.insert(server.to_owned()) {
             return;
         }
         tracing::warn!(server, "no tools of it are listed yet: it is slow");
-        let (engine, changes) = (Arc::clone(&self.engine), self.changes.clone());
+        let engine = Arc::clone(&self.engine);
         let (late, server, caller) = (Arc::clone(&self.late), server.to_owned(), caller.clone());
         tokio::spawn(async move {
-            let tools = tools_of(&engine, &server, &caller).await;
+            tools_of(&engine, &server, &caller).await;
             let mut late = late.lock().unwrap_or_else(PoisonError::into_inner);
             late.remove(&server);
-            if !tools.is_empty() {
-                // Nobody may be listening.
-                let _ = changes.send(Change::Tools);
-            }
         });
     }
 
-    /// Tells whenever another configuration is in place: what there is may be something else.
-    async fn tell(mut reloads: watch::Receiver<u64>, changes: broadcast::Sender<Change>) {
-        while reloads.changed().await.is_ok() {
-            // Nobody may be listening.
-            let _ = changes.send(Change::Tools);
+    /// Tells whenever another configuration is in place, or a server has other tools than were listed of it.
+    async fn tell(
+        engine: Arc<Engine>,
+        (mut reloads, mut restocks): (watch::Receiver<u64>, watch::Receiver<u64>),
+        given: Arc<Given>,
+        changes: broadcast::Sender<Change>,
+    ) {
+        loop {
+            let (changed, always) = tokio::select! {
+                changed = reloads.changed() => (changed, true),
+                changed = restocks.changed() => (changed, false),
+            };
+            if changed.is_err() {
+                return;
+            }
+            if given.is_outdated(&engine.snapshot()) || always {
+                // Nobody may be listening.
+                let _ = changes.send(Change::Tools);
+            }
         }
     }
 
     async fn list(&self, params: &Fields, context: &Context) -> Outcome {
-        let begin = match params.text("cursor") {
-            None => 0,
-            Some(cursor) => cursor.parse::<usize>().map_err(|_| {
-                Fault::new(
-                    rpc::INVALID_PARAMS,
-                    "`cursor` must be what the page before gave",
-                )
-            })?,
-        };
         let tools = self.ready(&context.caller).await;
-        let own = capability::definitions(&self.engine.config());
-        let total = own.len().saturating_add(tools.len());
-        let all = own.into_iter().chain(tools.iter().map(|entry| {
+        let names = tools.iter().map(|entry| {
             let id = &entry.tool.id;
-            shown(entry, &name(id.server(), id.tool()))
-        }));
+            name(id.server(), id.tool())
+        });
+        let names: Vec<String> = names.collect();
+        let own = capability::definitions(&self.engine.config());
+        let begin = begin(params.text("cursor").as_deref(), own.len(), &names)?;
+        let total = own.len().saturating_add(tools.len());
+        let listed = tools.iter().zip(&names);
+        let all = own
+            .into_iter()
+            .chain(listed.map(|(entry, name)| shown(entry, name)));
         let page: Vec<Box<RawValue>> = all.skip(begin).take(FULL_PAGE_TOOLS).collect();
         let mut result = json!({ "tools": page });
         let end = begin.saturating_add(page.len());
-        if end < total {
-            result["nextCursor"] = json!(end.to_string());
+        let last = end.checked_sub(total - names.len() + 1);
+        if end < total
+            && let Some(last) = last.and_then(|last| names.get(last))
+        {
+            result["nextCursor"] = json!(last);
         }
         Ok(raw(&result))
     }
@@ -190,6 +235,19 @@ impl Full {
     }
 }
 
+/// Where a page begins: behind the tool that the page before ended with, wherever that stands by now. Servers may
+/// have said their tools in between, so that a number would skip some and repeat others.
+fn begin(cursor: Option<&str>, own: usize, names: &[String]) -> Result<usize, Fault> {
+    let Some(cursor) = cursor else { return Ok(0) };
+    let last = names.iter().position(|name| name == cursor);
+    last.map(|last| own + last + 1).ok_or_else(|| {
+        Fault::new(
+            rpc::INVALID_PARAMS,
+            "`cursor` is not what the page before gave, or its tool is gone; begin with the first page",
+        )
+    })
+}
+
 async fn tools_of(engine: &Arc<Engine>, server: &str, caller: &Caller) -> Vec<Arc<Entry>> {
     let listing = Listing {
         server: server.to_owned(),
@@ -236,7 +294,9 @@ impl Surface for Full {
 
     fn changes(&self, _: &Caller) -> broadcast::Receiver<Change> {
         self.followed.get_or_init(|| {
-            tokio::spawn(Self::tell(self.engine.reloads(), self.changes.clone()));
+            let (engine, given) = (Arc::clone(&self.engine), Arc::clone(&self.given));
+            let followed = (engine.reloads(), engine.restocks());
+            tokio::spawn(Self::tell(engine, followed, given, self.changes.clone()));
         });
         self.changes.subscribe()
     }

@@ -22,6 +22,7 @@ use super::full::{name, run, shown};
 use super::service::Outcome;
 use super::surface::{Change, Context, Description, Surface};
 use crate::engine::Engine;
+use crate::engine::mark::Mark;
 use crate::engine::snapshot::Entry;
 
 /// Five tools, and those that are pinned beside them.
@@ -55,6 +56,19 @@ fn pins(surface: &[String]) -> Vec<Pin> {
     pins
 }
 
+/// A pin, and what is known now of its tool: the definition, and who may see it.
+type Sight = (Pin, Option<(String, Mark)>);
+
+fn sights(engine: &Engine) -> Vec<Sight> {
+    let pins = pins(&engine.config().settings.surface).into_iter();
+    pins.map(|pin| {
+        let seen = engine.glimpse(&pin.server, &pin.tool);
+        let seen = seen.map(|(entry, mark)| (entry.definition.get().to_owned(), mark));
+        (pin, seen)
+    })
+    .collect()
+}
+
 impl Pinned {
     /// These five, with what the engine's configuration pins beside them.
     pub fn beside(five: Arc<dyn Surface>, engine: Arc<Engine>) -> Arc<Self> {
@@ -69,15 +83,22 @@ impl Pinned {
         pins(&self.engine.config().settings.surface)
     }
 
-    /// Tells whenever a configuration that was put in place pins other tools.
+    /// Tells whenever other tools are pinned, or those that are have come, gone or changed.
     async fn tell(
         engine: Arc<Engine>,
-        mut reloads: watch::Receiver<u64>,
-        mut before: Vec<Pin>,
+        (mut reloads, mut restocks): (watch::Receiver<u64>, watch::Receiver<u64>),
+        mut before: Vec<Sight>,
         changes: broadcast::Sender<Change>,
     ) {
-        while reloads.changed().await.is_ok() {
-            let now = pins(&engine.config().settings.surface);
+        loop {
+            let changed = tokio::select! {
+                changed = reloads.changed() => changed,
+                changed = restocks.changed() => changed,
+            };
+            if changed.is_err() {
+                return;
+            }
+            let now = sights(&engine);
             if now != before {
                 before = now;
                 // Nobody may be listening.
@@ -166,8 +187,10 @@ impl Surface for Pinned {
     fn changes(&self, _: &Caller) -> broadcast::Receiver<Change> {
         let changes = self.changes.get_or_init(|| {
             let changes = broadcast::Sender::new(CHANGES_MAX);
-            let (engine, reloads) = (Arc::clone(&self.engine), self.engine.reloads());
-            tokio::spawn(Self::tell(engine, reloads, self.pins(), changes.clone()));
+            let engine = Arc::clone(&self.engine);
+            let followed = (engine.reloads(), engine.restocks());
+            let before = sights(&engine);
+            tokio::spawn(Self::tell(engine, followed, before, changes.clone()));
             changes
         });
         changes.subscribe()

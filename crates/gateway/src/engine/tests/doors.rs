@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use tokio_util::sync::CancellationToken;
-use toolcrib_core::limits::FULL_WAIT_MS;
+use toolcrib_core::limits::{FULL_PAGE_TOOLS, FULL_WAIT_MS};
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc;
 
@@ -143,7 +143,70 @@ async fn in_full_mode_a_server_that_hangs_delays_no_call_and_a_list_only_a_littl
     tokio::time::advance(Duration::from_millis(FULL_WAIT_MS)).await;
     let listed = listed.await.unwrap();
     assert_eq!(names(&listed).len(), 4);
+    // One that was waited for in vain is not waited for with every list.
+    let before = tokio::time::Instant::now();
+    let listed = ask(&*full, shop.local(), "tools/list", json!({})).await;
+    assert_eq!(names(&listed).len(), 4);
+    assert_eq!(before.elapsed(), Duration::ZERO);
     assert!(changes.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn in_full_mode_a_page_goes_on_behind_the_tool_before_wherever_that_stands_by_now() {
+    let tools = |count: usize| {
+        let all = (0..count).map(|n| tool(&format!("list_{n:04}")));
+        Lists::Tools(all.collect())
+    };
+    let shop = Workshop::open(SERVERS).await;
+    shop.puppets.list("github", tools(FULL_PAGE_TOOLS));
+    shop.puppets.list("notes-v2", tools(2));
+    let full = Full::new(Arc::clone(&shop.engine));
+    let first = ask(&full, shop.local(), "tools/list", json!({})).await;
+    let page: Value = serde_json::from_str(first.as_ref().unwrap().get()).unwrap();
+    let cursor = page["nextCursor"].as_str().unwrap().to_owned();
+    // A tool of the first page is gone; a number would now skip one of the second.
+    shop.puppets.list(
+        "github",
+        Lists::Tools(
+            (1..FULL_PAGE_TOOLS)
+                .map(|n| tool(&format!("list_{n:04}")))
+                .collect(),
+        ),
+    );
+    shop.engine.relist("github").await;
+    let second = ask(&full, shop.local(), "tools/list", json!({"cursor": cursor})).await;
+    assert_eq!(names(&second).len(), 2);
+    let wrong = ask(&full, shop.local(), "tools/list", json!({"cursor": "7"})).await;
+    assert_eq!(wrong.unwrap_err().code, rpc::INVALID_PARAMS);
+}
+
+#[tokio::test]
+async fn in_full_mode_and_beside_the_five_other_tools_of_a_server_are_told_of_and_the_same_are_not()
+{
+    let yaml = format!("{SERVERS}\nsurface: ['notes-v2:list_new']\n");
+    let shop = Workshop::open(&yaml).await;
+    let full = Full::new(Arc::clone(&shop.engine));
+    let five = Discovery::new(Arc::clone(&shop.engine));
+    let pinned = Pinned::beside(five, Arc::clone(&shop.engine));
+    for surface in [&full as &dyn Surface, &*pinned] {
+        ask(surface, shop.local(), "tools/list", json!({}))
+            .await
+            .unwrap();
+    }
+    let (mut all, mut pins) = (full.changes(&shop.local()), pinned.changes(&shop.local()));
+    shop.engine.relist("notes-v2").await;
+    shop.puppets
+        .list("notes-v2", Lists::Tools(vec![tool("list_new")]));
+    shop.engine.relist("notes-v2").await;
+    assert_eq!(all.recv().await.unwrap(), Change::Tools);
+    assert_eq!(pins.recv().await.unwrap(), Change::Tools);
+    let restocks = shop.engine.restocks();
+    shop.engine.relist("notes-v2").await;
+    assert!(
+        !restocks.has_changed().unwrap(),
+        "the same tools are no news"
+    );
+    assert!(all.try_recv().is_err() && pins.try_recv().is_err());
 }
 
 #[tokio::test(start_paused = true)]

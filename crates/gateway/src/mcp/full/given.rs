@@ -1,0 +1,42 @@
+//! What clients were given of each server: only what is something else since is news to them.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::engine::rack::Rack;
+use crate::engine::snapshot::Snapshot;
+
+/// The tools of each server as they were when a list was first made of them, or when news of them was last told.
+#[derive(Default)]
+pub(super) struct Given {
+    racks: Mutex<HashMap<String, Arc<Rack>>>,
+}
+
+impl Given {
+    /// Notes what a list holds of a server that was asked between two looks at the catalog. What was given before
+    /// stays noted: those who have that list were not told yet.
+    pub(super) fn note(&self, server: &str, before: &Snapshot, after: &Snapshot) {
+        let known = before.own_rack(server).filter(|rack| rack.is_known());
+        if let Some(rack) = known.or_else(|| after.own_rack(server)) {
+            let mut racks = self.racks.lock().unwrap_or_else(PoisonError::into_inner);
+            let noted = racks.entry(server.to_owned());
+            noted.or_insert_with(|| Arc::clone(rack));
+        }
+    }
+
+    /// Whether a server offers something else than was given of it. What it offers now counts from now on.
+    pub(super) fn is_outdated(&self, now: &Snapshot) -> bool {
+        let mut racks = self.racks.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut is_outdated = false;
+        racks.retain(|server, given| {
+            let Some(rack) = now.own_rack(server) else {
+                is_outdated = true;
+                return false;
+            };
+            is_outdated |= !Arc::ptr_eq(rack, given) && !rack.offers_as(given);
+            *given = Arc::clone(rack);
+            true
+        });
+        is_outdated
+    }
+}
