@@ -337,6 +337,14 @@ pub fn cancelled() -> Fault {
     Fault::new(CANCELLED, "the request was cancelled")
 }
 
+/// The fault of a request whose id another one has that is under way.
+pub(super) fn twice() -> Fault {
+    Fault::new(
+        rpc::INVALID_REQUEST,
+        "a request with this `id` is under way",
+    )
+}
+
 /// The fault of a method that is not offered.
 pub fn not_offered(method: &str) -> Fault {
     Fault::new(

@@ -19,7 +19,7 @@ use super::listen;
 use super::meta::Meta;
 use super::outlet::Outlet;
 use super::revision::Revision;
-use super::service::{Arrival, Outcome, Request, Service, fault};
+use super::service::{Arrival, Outcome, Request, Service, fault, twice};
 use super::surface::{Change, Context};
 use super::watched::Watched;
 
@@ -172,10 +172,7 @@ impl Session {
         {
             let mut state = self.state();
             if state.running.contains_key(&id) {
-                return Err(Fault::new(
-                    rpc::INVALID_REQUEST,
-                    "a request with this `id` is under way",
-                ));
+                return Err(twice());
             }
             state.running.insert(id.clone(), arrival.cancel.clone());
         }

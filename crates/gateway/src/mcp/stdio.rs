@@ -26,7 +26,7 @@ use super::gate::{Entry, crowded};
 use super::meta::Meta;
 use super::outlet::{Outlet, one_line};
 use super::revision::Revision;
-use super::service::{Arrival, CANCELLED, Outcome, Request, Service, cancelled, panicked};
+use super::service::{Arrival, CANCELLED, Outcome, Request, Service, cancelled, panicked, twice};
 use super::session::Session;
 
 /// Who is on the other end, under the configuration in place: asked anew for every request.
@@ -205,15 +205,17 @@ impl Pipe {
         let (greeted, handshake) = self.behind(&request.method, is_stateless);
         let waits = !greeted.is_cancelled();
         let listed = (is_stateless || waits).then(|| {
-            self.running().push(Running {
+            self.list(Running {
                 id: id.clone(),
                 cancel: cancel.clone(),
                 listens: is_stateless && request.method == "subscriptions/listen",
-            });
-            Listed(Arc::clone(&self.running), id.clone())
+            })
         });
         let (service, session) = (Arc::clone(&self.service), Arc::clone(&self.session));
         let answering = async move {
+            if let Some(None) = listed {
+                return Err(twice());
+            }
             if is_stateless {
                 let reply = service.stateless(request, arrival).await;
                 drop(listed);
@@ -235,6 +237,17 @@ impl Pipe {
                 handshake,
             }
         }
+    }
+
+    /// Lists a request, so that it can be cancelled; not a second one of its id, which would be cancelled in its place.
+    fn list(&self, request: Running) -> Option<Listed> {
+        let mut running = self.running();
+        if running.iter().any(|other| other.id == request.id) {
+            return None;
+        }
+        let listed = Listed(Arc::clone(&self.running), request.id.clone());
+        running.push(request);
+        Some(listed)
     }
 
     /// What a request has to wait for; and where it is a handshake, what lets those behind it go on.

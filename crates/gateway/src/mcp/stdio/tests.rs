@@ -337,6 +337,23 @@ async fn a_stateless_client_without_a_log_level_gets_no_log_messages() {
 }
 
 #[tokio::test]
+async fn a_second_stateless_request_of_an_id_is_refused_and_the_first_is_still_cancelled() {
+    let mut peer = Peer::new();
+    let mut call = json!({ "jsonrpc": "2.0", "id": 1, "method": "tools/call" });
+    call["params"] = modern(json!({ "name": "wait" }), json!({}));
+    peer.says(&call).await;
+    call["params"]["name"] = json!("echo");
+    peer.says(&call).await;
+    let refused = peer.hears().await;
+    assert_eq!(refused["error"]["code"], rpc::INVALID_REQUEST, "{refused}");
+    let stop = json!({ "requestId": 1 });
+    peer.says(&json!({ "jsonrpc": "2.0", "method": "notifications/cancelled", "params": stop }))
+        .await;
+    // Nothing is answered to what was cancelled, and nothing is waited for any more.
+    assert!(peer.ends().await.is_empty());
+}
+
+#[tokio::test]
 async fn a_question_is_a_result_for_a_stateless_client() {
     let mut peer = Peer::new();
     let can = json!({ "elicitation": {} });
