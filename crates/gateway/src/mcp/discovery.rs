@@ -12,10 +12,12 @@ use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
+use toolcrib_core::Code;
 use toolcrib_core::discovery::details::{self, Standing};
 use toolcrib_core::discovery::{definitions, listing, search};
 use toolcrib_core::policy::{Caller, Visibility};
 use toolcrib_core::rpc::{self, Fault};
+use toolcrib_core::schema::signature;
 
 use self::input::{Bad, Input};
 use super::bridge;
@@ -101,13 +103,32 @@ impl Discovery {
             "list_tools" => self.list_tools(arguments, context).await,
             "get_tool_details" => self.details(arguments, context).await,
             "execute_tool" => self.execute(arguments, context).await,
-            other => return Err(input::unknown_tool(other, &definitions::NAMES, context)),
+            other => return Err(self.unknown(other, context)),
         };
         match answer {
             Ok(result) => Ok(result),
             Err(Refusal::Engine(error)) => Ok(told::failure(&error)),
             Err(Refusal::Bad(bad)) => input::refuse(bad, context, told::bad),
         }
+    }
+
+    /// None of the five has this name. What it may have meant is told, with how that is run.
+    fn unknown(&self, name: &str, context: &Context) -> Fault {
+        let mut fault = input::unknown_tool(name, &definitions::NAMES, context);
+        let near = self.engine.near_tools(&context.caller, name);
+        let meant = near.iter().map(|entry| told::near(entry));
+        let meant: Vec<Value> = meant.collect();
+        let Some(first) = near.first() else {
+            return fault;
+        };
+        let (id, schema) = (&first.tool.id, &first.tool.input_schema);
+        let (signature, server) = (signature(id.tool(), schema), id.server());
+        let how = format!("; execute_tool runs {signature} of the server {server}");
+        fault.message.push_str(&how);
+        fault.data = Some(raw(
+            &json!({ "code": Code::ToolNotFound, "nearest": meant }),
+        ));
+        fault
     }
 
     async fn list_servers(

@@ -16,9 +16,11 @@ use toolcrib_config::model::settings::Mode;
 use toolcrib_core::Code;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc::{self, Fault};
+use toolcrib_core::schema::signature;
 
 use super::bridge::{self, Bridge, OPTIONS, execution, failure, options_in};
 use super::fields::{Fields, raw};
+use super::full::no_such;
 use super::gate::limited;
 use super::listen::MISSED;
 use super::meta::{LOG_LEVEL, set_trace};
@@ -30,7 +32,7 @@ use crate::engine::answer::Kind;
 use crate::engine::ask::{Execution, Listing};
 use crate::engine::error::Error;
 use crate::engine::passage::{Asking, Happening, Passing, Unpassed};
-use crate::engine::snapshot::Snapshot;
+use crate::engine::snapshot::{Entry, Snapshot};
 use crate::engine::supplier::Supplier;
 use crate::engine::upstream::{CallError, Round};
 use crate::veil::cover;
@@ -319,9 +321,18 @@ fn refused(error: &Error, tool: &str) -> Outcome {
             rpc::INVALID_PARAMS,
             format!("there is no tool `{tool}`"),
         )),
-        Code::ToolNotFound => Err(Fault::new(rpc::INVALID_PARAMS, error.message.clone())),
+        Code::ToolNotFound => {
+            let nearest = error.more.nearest.iter().map(|entry| near(entry));
+            Err(no_such(tool, nearest.collect(), error))
+        }
         _ => Ok(failure(error)),
     }
+}
+
+/// A tool that may have been meant, under its own name.
+fn near(entry: &Entry) -> Value {
+    let name = entry.tool.id.tool();
+    json!({ "name": name, "signature": signature(name, &entry.tool.input_schema) })
 }
 
 /// The answer of a server that has nothing: what a caller gets for whom the server is not there.

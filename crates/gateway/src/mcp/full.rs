@@ -167,7 +167,7 @@ impl Full {
         });
         let names: Vec<String> = names.collect();
         let own = capability::definitions(&self.engine.config());
-        let begin = begin(params.text("cursor").as_deref(), own.len(), &names)?;
+        let begin = begin(params.get("cursor"), own.len(), &names)?;
         let total = own.len().saturating_add(tools.len());
         let listed = tools.iter().zip(&names);
         let all = own
@@ -237,9 +237,12 @@ impl Full {
 
 /// Where a page begins: behind the tool that the page before ended with, wherever that stands by now. Servers may
 /// have said their tools in between, so that a number would skip some and repeat others.
-fn begin(cursor: Option<&str>, own: usize, names: &[String]) -> Result<usize, Fault> {
-    let Some(cursor) = cursor else { return Ok(0) };
-    let last = names.iter().position(|name| name == cursor);
+fn begin(cursor: Option<&RawValue>, own: usize, names: &[String]) -> Result<usize, Fault> {
+    let Some(cursor) = cursor.filter(|cursor| cursor.get() != "null") else {
+        return Ok(0);
+    };
+    let cursor: Option<String> = serde_json::from_str(cursor.get()).ok();
+    let last = cursor.and_then(|cursor| names.iter().position(|name| *name == cursor));
     last.map(|last| own + last + 1).ok_or_else(|| {
         Fault::new(
             rpc::INVALID_PARAMS,
@@ -344,7 +347,7 @@ pub(super) async fn run(
 }
 
 /// There is no tool of this name; these may have been meant.
-fn no_such(wanted: &str, nearest: Vec<Value>, error: &Error) -> Fault {
+pub(super) fn no_such(wanted: &str, nearest: Vec<Value>, error: &Error) -> Fault {
     let wanted = telling::cut_name(wanted);
     let shown = nearest.iter().filter_map(|near| near["signature"].as_str());
     let shown: Vec<&str> = shown.collect();

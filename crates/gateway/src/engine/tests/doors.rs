@@ -14,6 +14,7 @@ use crate::engine::discovery::DiscoveryError;
 use crate::engine::fixture::{Lists, SERVERS, Still, Workshop, keyed, tool, until};
 use crate::mcp::client::Threshold;
 use crate::mcp::discovery::Discovery;
+use crate::mcp::flat::Flat;
 use crate::mcp::full::Full;
 use crate::mcp::outlet::Nowhere;
 use crate::mcp::pinned::Pinned;
@@ -176,8 +177,12 @@ async fn in_full_mode_a_page_goes_on_behind_the_tool_before_wherever_that_stands
     shop.engine.relist("github").await;
     let second = ask(&full, shop.local(), "tools/list", json!({"cursor": cursor})).await;
     assert_eq!(names(&second).len(), 2);
-    let wrong = ask(&full, shop.local(), "tools/list", json!({"cursor": "7"})).await;
-    assert_eq!(wrong.unwrap_err().code, rpc::INVALID_PARAMS);
+    for cursor in [json!("7"), json!(7), json!("")] {
+        let wrong = ask(&full, shop.local(), "tools/list", json!({"cursor": cursor})).await;
+        assert_eq!(wrong.unwrap_err().code, rpc::INVALID_PARAMS);
+    }
+    let first = ask(&full, shop.local(), "tools/list", json!({"cursor": null})).await;
+    assert!(first.is_ok());
 }
 
 #[tokio::test]
@@ -276,6 +281,48 @@ async fn a_name_that_is_not_there_gives_the_nearest_tools_with_their_signatures(
     let fault = fault.unwrap_err();
     let signature = "github:createIssue(title: string)";
     assert!(fault.message.contains(signature), "{}", fault.message);
+}
+
+#[tokio::test]
+async fn passed_through_a_name_that_is_not_there_gives_the_nearest_tools_under_their_own_names() {
+    let shop = Workshop::open("servers: {github: {command: gh}}").await;
+    let flat = Flat::new(Arc::clone(&shop.engine));
+    let params = json!({"name": "createIsue", "arguments": {}});
+    let fault = ask(&flat, shop.local(), "tools/call", params).await;
+    let fault = fault.unwrap_err();
+    assert_eq!(fault.code, rpc::INVALID_PARAMS);
+    let signature = "createIssue(title: string)";
+    assert!(fault.message.contains(signature), "{}", fault.message);
+    assert!(!fault.message.contains("github"), "{}", fault.message);
+    let data: Value = serde_json::from_str(fault.data.unwrap().get()).unwrap();
+    let nearest = json!({"name": "createIssue", "signature": signature});
+    assert_eq!(data["nearest"][0], nearest);
+}
+
+#[tokio::test]
+async fn what_is_called_beside_the_five_is_told_with_how_it_is_run() {
+    let shop = Workshop::open(SERVERS).await;
+    let five = Discovery::new(Arc::clone(&shop.engine));
+    let wish = json!({"query": "issue"});
+    said(&*five, shop.local(), "search_tools", wish).await;
+    for wanted in ["create_issue", "github__createIssue", "github:createIssue"] {
+        let params = json!({"name": wanted, "arguments": {"title": "x"}});
+        let fault = ask(&*five, shop.local(), "tools/call", params.clone()).await;
+        let fault = fault.unwrap_err();
+        assert_eq!(fault.code, rpc::METHOD_NOT_FOUND);
+        let how = "execute_tool runs createIssue(title: string) of the server github";
+        assert!(fault.message.contains(how), "{}", fault.message);
+        let data: Value = serde_json::from_str(fault.data.unwrap().get()).unwrap();
+        assert_eq!(data["nearest"][0]["tool"], "createIssue", "{wanted}");
+        let stranger = ask(&*five, keyed(&["notes-v2:*"]), "tools/call", params).await;
+        let stranger = stranger.unwrap_err();
+        assert!(!stranger.message.contains("createIssue(title"));
+    }
+    assert_eq!(
+        shop.calls(),
+        Vec::<String>::new(),
+        "nothing is run by a guess"
+    );
 }
 
 #[tokio::test]

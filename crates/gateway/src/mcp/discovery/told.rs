@@ -9,6 +9,7 @@ use toolcrib_core::schema::signature;
 use super::input::Bad;
 use crate::engine::answer::Answered;
 use crate::engine::error::Error;
+use crate::engine::snapshot::Entry;
 use crate::legible;
 use crate::mcp::fields::raw;
 use crate::telling::{self, Names};
@@ -33,15 +34,18 @@ fn told_failed(told: &Value, blocks: Vec<Value>) -> Box<RawValue> {
 const NAMES: Names = Names {
     server: "server",
     risk: "risk",
-    near: |entry| {
-        let id = &entry.tool.id;
-        json!({
-            "server": id.server(),
-            "tool": id.tool(),
-            "signature": signature(id.tool(), &entry.tool.input_schema),
-        })
-    },
+    near,
 };
+
+/// A tool that may have been meant.
+pub(super) fn near(entry: &Entry) -> Value {
+    let id = &entry.tool.id;
+    json!({
+        "server": id.server(),
+        "tool": id.tool(),
+        "signature": signature(id.tool(), &entry.tool.input_schema),
+    })
+}
 
 /// Wrong parameters of one of the five tools.
 pub(super) fn bad(bad: &Bad) -> Box<RawValue> {
