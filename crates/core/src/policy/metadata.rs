@@ -241,6 +241,11 @@ fn usual_requirement(tool: &Tool, trusted: bool, risk: Risk) -> Requirement {
     requirement(areas, risk)
 }
 
+/// What a tool of a server needs unless anything else is known.
+pub(super) fn usual(server: &str, risk: Risk) -> Requirement {
+    requirement([server], risk)
+}
+
 fn requirement<'a>(areas: impl IntoIterator<Item = &'a str>, risk: Risk) -> Requirement {
     let action = match risk {
         Risk::Low => "read",

@@ -2,6 +2,7 @@
 
 use super::metadata::{self, Metadata, Requirement, ServerFacts};
 use super::risk::Risk;
+use super::scope::ScopeSet;
 use super::settings::{Override, PolicySettings, RateLimits};
 use crate::catalog::{Tool, ToolId};
 use crate::pattern::rules::ServerFilter;
@@ -93,6 +94,23 @@ impl Rulebook {
         self.corrected(id, |corrections| metadata::needs(id, risk, corrections))
     }
 
+    /// Whether somebody with these scopes may turn out to see a tool of a server, before its tools are known: not
+    /// where no scope of the server is held and no override names other scopes for tools there. Tools of a trusted
+    /// server may need scopes of their domains instead.
+    pub fn may_open(&self, held: &ScopeSet, server: &str, facts: &ServerFacts) -> bool {
+        let names_scopes = |entry: &Entry| {
+            let correction = &entry.correction;
+            let named = !correction.tightens_only && correction.required_scopes.is_some();
+            named && entry.server.test(server) != Outcome::No
+        };
+        let usual = [Risk::Low, Risk::Medium, Risk::Destructive];
+        facts.trusted
+            || self.entries.iter().any(names_scopes)
+            || usual
+                .iter()
+                .any(|risk| metadata::usual(server, *risk).met_by(held))
+    }
+
     fn corrected<T>(&self, id: &ToolId, derive: impl FnOnce(&[&Override]) -> T) -> T {
         let mut matching = Vec::new();
         let mut undecided = None;
@@ -162,6 +180,36 @@ mod tests {
 
     fn tool(server: &str, name: &str) -> Tool {
         Tool::new(ToolId::new(server, name), "", json!({}))
+    }
+
+    #[test]
+    fn whether_scopes_can_open_a_server_is_known_before_its_tools_are() {
+        let settings = settings(&json!([
+            {"server": "gitlab", "pattern": ["get_*"], "requiredScopes": ["code:read"]},
+            {"server": "slack", "risk": "low"},
+        ]));
+        let rulebook = Rulebook::compile(&settings).unwrap();
+        let table = [
+            (vec!["github:read"], "github", true),
+            (vec!["github:delete"], "github", true),
+            (vec!["*:write"], "slack", true),
+            (vec!["*"], "slack", true),
+            (vec!["github:read"], "slack", false),
+            (vec!["code:read"], "github", false),
+            (vec!["code:read"], "gitlab", true),
+            (vec![], "github", false),
+        ];
+        for (scopes, server, opens) in table {
+            let held = ScopeSet::from_texts(scopes.iter().copied());
+            let facts = ServerFacts::default();
+            let found = rulebook.may_open(&held, server, &facts);
+            assert_eq!(found, opens, "{scopes:?} {server}");
+            let trusted = ServerFacts {
+                trusted: true,
+                ..facts
+            };
+            assert!(rulebook.may_open(&held, server, &trusted));
+        }
     }
 
     #[test]

@@ -7,7 +7,7 @@ use toolcrib_core::limits::{
     SEARCH_ALTERNATIVES, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_WAIT_MS,
 };
 use toolcrib_core::pattern::PatternList;
-use toolcrib_core::policy::{Caller, Grant, Principal, Visibility, visible};
+use toolcrib_core::policy::{Caller, Grant, Principal, Rulebook, Visibility, visible};
 use toolcrib_core::search::{Filter, Hits, Lifts};
 use toolcrib_core::{Code, ToolId};
 
@@ -20,6 +20,7 @@ use super::error::{Error, Result};
 use super::mark::Mark;
 use super::rack::Rack;
 use super::snapshot::{Entry, Snapshot};
+use super::supplier::Supplier;
 use super::upstream::{Health, Standing};
 
 const SEARCH_WAIT: Duration = Duration::from_millis(SEARCH_WAIT_MS);
@@ -32,7 +33,8 @@ impl Engine {
         let (snapshot, cache) = (self.snapshot(), self.cache.load_full());
         let (rights, now_ms) = (rights(caller), self.clock.now_ms());
         let rows = cache.get_server_list(&rights, now_ms).unwrap_or_else(|| {
-            let rows = snapshot.racks().filter_map(|rack| row(caller, rack));
+            let known = |rack: &&Arc<Rack>| is_known_to(caller, rack, &snapshot.rulebook);
+            let rows = snapshot.racks().filter(known).map(|rack| row(caller, rack));
             let rows: Arc<[ServerRow]> = rows.collect();
             cache.cache_server_list(&rights, Arc::clone(&rows), now_ms);
             rows
@@ -61,7 +63,7 @@ impl Engine {
     pub fn shows(&self, caller: &Caller, server: &str) -> bool {
         let snapshot = self.snapshot();
         let rack = snapshot.rack(server);
-        rack.is_some_and(|rack| is_known_to(caller, rack))
+        rack.is_some_and(|rack| is_known_to(caller, rack, &snapshot.rulebook))
     }
 
     /// Finds tools for a wish. Servers whose tools are not known are asked, and waited for a little.
@@ -284,7 +286,7 @@ impl Engine {
     fn named_rack(&self, caller: &Caller, server: &str) -> Result<Arc<Rack>> {
         let snapshot = self.snapshot();
         let rack = snapshot.rack(server);
-        rack.filter(|rack| is_known_to(caller, rack))
+        rack.filter(|rack| is_known_to(caller, rack, &snapshot.rulebook))
             .cloned()
             .ok_or_else(|| self.no_server(caller, server))
     }
@@ -312,17 +314,21 @@ fn rights(caller: &Caller) -> String {
     format!("{anonymous} {}", grants.join(" "))
 }
 
-/// Whether a caller may know of a server: of one whose tools are all hidden from it, it may not.
-pub(super) fn is_known_to(caller: &Caller, rack: &Rack) -> bool {
+/// Whether a caller may know of a server: of one whose tools are all hidden from it, or are certain to be, it may
+/// not.
+pub(super) fn is_known_to(caller: &Caller, rack: &Rack, rulebook: &Rulebook) -> bool {
+    if caller.principal == Principal::Anonymous {
+        return false;
+    }
+    if rack.marks().is_empty() {
+        let Supplier { name, facts, .. } = &*rack.supplier;
+        return rulebook.may_open(&caller.scopes, name, facts);
+    }
     let hidden = |mark: &Mark| mark.visible(caller) == Visibility::Hidden;
-    caller.principal != Principal::Anonymous
-        && (rack.marks().is_empty() || !rack.marks().iter().all(hidden))
+    !rack.marks().iter().all(hidden)
 }
 
-fn row(caller: &Caller, rack: &Rack) -> Option<ServerRow> {
-    if !is_known_to(caller, rack) {
-        return None;
-    }
+fn row(caller: &Caller, rack: &Rack) -> ServerRow {
     let (mut all, mut enabled, mut pending) = (0, 0, 0);
     for mark in rack.marks() {
         let seen = mark.visible(caller);
@@ -331,7 +337,7 @@ fn row(caller: &Caller, rack: &Rack) -> Option<ServerRow> {
         pending += usize::from(seen == Visibility::Pending);
     }
     let supplier = &rack.supplier;
-    Some(ServerRow {
+    ServerRow {
         name: supplier.name.to_string(),
         kind: supplier.kind,
         title: supplier.title.clone(),
@@ -342,7 +348,7 @@ fn row(caller: &Caller, rack: &Rack) -> Option<ServerRow> {
         enabled_count: enabled,
         pending_count: pending,
         standing: Standing::default(),
-    })
+    }
 }
 
 fn pattern(text: Option<&str>) -> Result<PatternList> {

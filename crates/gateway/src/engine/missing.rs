@@ -17,7 +17,8 @@ impl Engine {
     /// There is no such server, or none that this caller may know of.
     pub(super) fn no_server(&self, caller: &Caller, server: &str) -> Box<Error> {
         let snapshot = self.snapshot();
-        let known = snapshot.racks().filter(|rack| is_known_to(caller, rack));
+        let racks = snapshot.racks();
+        let known = racks.filter(|rack| is_known_to(caller, rack, &snapshot.rulebook));
         let names: Vec<&str> = known.map(|rack| &*rack.supplier.name).collect();
         let near = nearest(server, names.iter().copied(), NEAREST_TOOLS_MAX);
         let mut error = Error::new(

@@ -25,6 +25,25 @@ fn listing(server: &str) -> Listing {
 }
 
 #[tokio::test]
+async fn a_key_learns_of_no_server_that_none_of_its_scopes_can_open() {
+    let shop = Workshop::open(SERVERS).await;
+    let agent = keyed(&["notes-v2:read"]);
+    let servers = shop.engine.list_servers(&agent).await.unwrap();
+    let names: Vec<_> = servers.servers.iter().map(|s| s.name.as_str()).collect();
+    assert_eq!(names, ["notes-v2"], "before any tools are known");
+    assert_eq!(servers.pending_servers, 1);
+    let refused = shop.engine.list_tools(&agent, listing("github")).await;
+    let refused = refused.err().expect("it is not there");
+    assert_eq!(refused.code, Code::ServerNotFound);
+    assert_eq!(refused.more.available.unwrap().names, ["notes-v2"]);
+    assert_eq!(
+        shop.puppets.seen(),
+        Vec::<String>::new(),
+        "and none is asked"
+    );
+}
+
+#[tokio::test]
 async fn nothing_is_connected_until_it_is_needed() {
     let shop = Workshop::open(SERVERS).await;
     let servers = shop.engine.list_servers(&shop.local()).await.unwrap();
