@@ -145,11 +145,11 @@ impl Full {
         changes: broadcast::Sender<Change>,
     ) {
         loop {
-            let (changed, always) = tokio::select! {
-                changed = reloads.changed() => (changed, true),
-                changed = restocks.changed() => (changed, false),
+            let (heard, always) = tokio::select! {
+                heard = reloads.changed() => (heard, true),
+                heard = restocks.changed() => (heard, false),
             };
-            if changed.is_err() {
+            if heard.is_err() {
                 return;
             }
             if given.is_outdated(&engine.snapshot()) || always {

@@ -91,11 +91,11 @@ impl Pinned {
         changes: broadcast::Sender<Change>,
     ) {
         loop {
-            let changed = tokio::select! {
-                changed = reloads.changed() => changed,
-                changed = restocks.changed() => changed,
+            let heard = tokio::select! {
+                heard = reloads.changed() => heard,
+                heard = restocks.changed() => heard,
             };
-            if changed.is_err() {
+            if heard.is_err() {
                 return;
             }
             let now = sights(&engine);

@@ -33,7 +33,7 @@ async fn a_key_learns_of_no_server_that_none_of_its_scopes_can_open() {
     assert_eq!(names, ["notes-v2"], "before any tools are known");
     assert_eq!(servers.pending_servers, 1);
     let refused = shop.engine.list_tools(&agent, listing("github")).await;
-    let refused = refused.err().expect("it is not there");
+    let refused = refused.expect_err("it is not there");
     assert_eq!(refused.code, Code::ServerNotFound);
     assert_eq!(refused.more.available.unwrap().names, ["notes-v2"]);
     assert_eq!(
