@@ -38,6 +38,7 @@ fn hold_policy(project: &mut PolicySettings, user: &PolicySettings) {
     }
     project.mode = project.mode.max(user.mode);
     project.confirmation = project.confirmation.max(user.confirmation);
+    project.elicitation &= user.elicitation;
     project.approval = project.approval.max(user.approval);
     project.rest_compat &= user.rest_compat;
     project.strict_arguments = project.strict_arguments.max(user.strict_arguments);

@@ -287,13 +287,13 @@ fn a_project_file_cannot_relax_what_the_users_file_sets() {
     stage
         .write(
             "home/.config/toolcrib/toolcrib.yaml",
-            "policy: {mode: strict, confirmation: human, approval: all, loopbackScopes: ['github:read']}\n\
+            "policy: {mode: strict, confirmation: human, elicitation: false, approval: all, loopbackScopes: ['github:read']}\n\
              audit: {parameters: true}\n\
              toolRules: [{pattern: ['*delete*'], enabled: false}]\n",
         )
         .trusted(
             "project/toolcrib.yaml",
-            "policy: {mode: relaxed, confirmation: flag, approval: off, restCompat: true}\n\
+            "policy: {mode: relaxed, confirmation: flag, elicitation: true, approval: off, restCompat: true}\n\
              store: {path: /elsewhere}\n\
              servers: {own: {command: x, trusted: true}}\n\
              toolRules: [{pattern: ['*'], enabled: true}]\n",
@@ -308,7 +308,7 @@ fn a_project_file_cannot_relax_what_the_users_file_sets() {
         "Some(Strict) Some(Human) All"
     );
     assert_eq!(policy.loopback_scopes.len(), 1);
-    assert!(!policy.rest_compat);
+    assert!(!policy.rest_compat && !policy.elicitation);
     assert!(!config.servers[0].handling.trusted);
     assert_eq!(config.settings.store.path, None);
     assert!(config.settings.audit.parameters);

@@ -27,6 +27,10 @@ pub struct PolicySettings {
     /// under strict rules.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub confirmation: Option<Confirmation>,
+    /// Whether a client that can ask its person (MCP elicitation) settles a challenge with the
+    /// answer. The client gives that answer, so a program that holds a key can give it by itself;
+    /// with false only `toolcrib approve` and the REST API settle. Default: true.
+    pub elicitation: bool,
     /// The scopes of a caller on loopback that presents no credentials. Default: `["*"]`.
     pub loopback_scopes: Vec<Grant>,
     /// Exempts `POST /api/adapters/{adapter}/tools/{tool}` from idempotency keys, for callers that
@@ -52,6 +56,7 @@ impl Default for PolicySettings {
         Self {
             mode: None,
             confirmation: None,
+            elicitation: true,
             loopback_scopes: ScopeSet::all().iter().cloned().collect(),
             rest_compat: false,
             approval: ApprovalMode::Changed,
@@ -184,6 +189,7 @@ mod tests {
         assert_eq!(settings.mode, None);
         assert_eq!(settings.confirmation, None);
         assert_eq!(settings.loopback_scopes, [Grant::parse("*").unwrap()]);
+        assert!(settings.elicitation);
         assert!(!settings.rest_compat);
         assert_eq!(settings.approval, ApprovalMode::Changed);
         assert_eq!(settings.strict_arguments, None);
@@ -194,7 +200,7 @@ mod tests {
     #[test]
     fn every_field_is_read_under_its_documented_name() {
         let text = r#"{
-            "mode": "strict", "confirmation": "human", "loopbackScopes": ["*:read"],
+            "mode": "strict", "confirmation": "human", "elicitation": false, "loopbackScopes": ["*:read"],
             "restCompat": true, "approval": "all", "strictArguments": false,
             "rateLimits": {
                 "perServer": {"requests": 5, "perSeconds": 1}, "perPrincipal": {"requests": 1, "perSeconds": 2},
@@ -239,6 +245,6 @@ mod tests {
                 fields += 1;
             }
         }
-        assert_eq!(fields, 25);
+        assert_eq!(fields, 26);
     }
 }

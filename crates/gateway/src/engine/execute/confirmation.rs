@@ -54,15 +54,16 @@ impl Engine {
         Ok(challenge)
     }
 
-    /// Lets the client ask its person, where it can and all arguments can be shown. No answer leaves
-    /// the question open.
+    /// Lets the client ask its person, where its answer counts, it can and all arguments can be shown. No
+    /// answer leaves the question open.
     async fn elicit(
         &self,
         attempt: &Attempt,
         challenge: Challenge,
         detail: &str,
     ) -> Result<Challenge> {
-        let Some(client) = &attempt.client else {
+        let counts = self.snapshot.load().config.settings.policy.elicitation;
+        let Some(client) = attempt.client.as_ref().filter(|_| counts) else {
             return Ok(challenge);
         };
         let capabilities: serde_json::Value =

@@ -375,3 +375,21 @@ async fn a_person_is_asked_only_about_what_the_question_shows_whole() {
         }
     }
 }
+
+#[tokio::test]
+async fn a_client_cannot_say_yes_by_itself_where_its_answer_does_not_count() {
+    let policy = "policy: {strictArguments: false, elicitation: false}\n";
+    let shop = Workshop::open(&format!("{SERVERS}{policy}")).await;
+    let client = Arc::new(Yes::default());
+    let run = async || {
+        let mut call = execution("github:delete_repo", TITLE);
+        call.options = key("k");
+        call.client = Some(client.clone());
+        shop.engine.execute(&agent(), call).await
+    };
+    let error = refused(run().await);
+    assert_eq!(error.code, Code::ConfirmationRequired);
+    assert_eq!(*client.0.lock().unwrap(), Vec::<String>::new());
+    approve(&shop, &error).await;
+    answered(run().await.unwrap());
+}
