@@ -8,13 +8,13 @@ use toolcrib_core::Code;
 use toolcrib_core::limits;
 use toolcrib_core::policy::Caller;
 
-use super::memory::tell_closed;
+use super::memory::{Purpose, tell_closed};
 use super::{Context, running};
 use crate::engine::Engine;
 use crate::engine::answer::ServerRow;
 use crate::engine::connections::Users;
 use crate::engine::error::Error;
-use crate::engine::{open_here, open_on};
+use crate::engine::open_on;
 use crate::failure::Failure;
 use crate::storage;
 use crate::telemetry::Tracer;
@@ -26,14 +26,7 @@ pub(super) fn with_engine<T>(
     context: &mut Context,
     work: impl AsyncFnOnce(&mut Context, &Arc<Engine>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
-    let config = Arc::new(context.loader().config()?);
-    let grace = Duration::from_millis(limits::SHUTDOWN_GRACE_MS);
-    running::runtime()?.block_on(async {
-        let engine = open_here(config, &context.surroundings, Users::One, Tracer::off()).await?;
-        let outcome = work(context, &engine).await;
-        engine.close(grace).await;
-        outcome
-    })
+    at_engine(context, Purpose::Change, work)
 }
 
 /// As [`with_engine`], for `work` that calls no tool: it goes on where the store can only be read.
@@ -41,11 +34,25 @@ pub(super) fn with_engine_to_look<T>(
     context: &mut Context,
     work: impl AsyncFnOnce(&mut Context, &Arc<Engine>) -> Result<T, Failure>,
 ) -> Result<T, Failure> {
+    at_engine(context, Purpose::Look, work)
+}
+
+fn at_engine<T>(
+    context: &mut Context,
+    purpose: Purpose,
+    work: impl AsyncFnOnce(&mut Context, &Arc<Engine>) -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let config = Arc::new(context.loader().config()?);
     let grace = Duration::from_millis(limits::SHUTDOWN_GRACE_MS);
     running::runtime()?.block_on(async {
-        let (store, closed) = storage::open_to_look(&config, &context.surroundings).await?;
-        tell_closed(context, closed.as_ref());
+        let store = match purpose {
+            Purpose::Change => storage::open(&config, &context.surroundings).await?,
+            Purpose::Look => {
+                let (store, closed) = storage::open_to_look(&config, &context.surroundings).await?;
+                tell_closed(context, closed.as_ref());
+                store
+            }
+        };
         let (users, tracer) = (Users::One, Tracer::off());
         let engine = open_on(store, config, &context.surroundings, users, tracer).await?;
         let outcome = work(context, &engine).await;

@@ -10,7 +10,7 @@ use toolcrib_core::{CapabilityManifest, rtfs};
 use toolcrib_store::capability::{Filter, State};
 
 use super::Context;
-use super::counter::{asking, explained, local, one_tool, with_engine};
+use super::counter::{asking, explained, local, one_tool, with_engine_to_look};
 use crate::capability::market::Shelf;
 use crate::engine::Engine;
 use crate::engine::answer::Details;
@@ -50,7 +50,7 @@ impl Inspect {
             (_, Some(tool)) => (self.server.as_str(), tool.as_str()),
             (None, None) => return Err(one_tool("inspect")),
         };
-        with_engine(context, async |context, engine| {
+        with_engine_to_look(context, async |context, engine| {
             let caller = local(engine);
             let details = engine.tool_details(&caller, server, tool);
             let details = match asking(context, engine, details).await {

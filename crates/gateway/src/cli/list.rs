@@ -3,7 +3,7 @@
 use clap::Args;
 use serde_json::{Value, json};
 
-use super::counter::{local, refused, with_engine};
+use super::counter::{local, refused, with_engine_to_look};
 use super::{Context, running};
 use crate::control::{Op, ServerState};
 use crate::engine::Engine;
@@ -36,7 +36,7 @@ impl List {
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
         let everything = self.status == self.tools;
         let (status, tools) = (everything || self.status, everything || self.tools);
-        with_engine(context, async |context, engine| {
+        with_engine_to_look(context, async |context, engine| {
             let caller = local(engine);
             let mut found = engine.list_servers(&caller).await.map_err(refused)?;
             let process = told_by_process(context, engine, &mut found).await;

@@ -9,8 +9,10 @@ use crate::storage;
 
 /// What a command wants of the store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Purpose {
+pub(super) enum Purpose {
+    /// Only to look at what is there.
     Look,
+    /// To write to it.
     Change,
 }
 

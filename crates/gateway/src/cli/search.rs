@@ -12,7 +12,7 @@ use toolcrib_core::limits::DISCOVERY_ATTEMPT_MS_DEFAULT;
 use toolcrib_core::policy::Caller;
 
 use super::Context;
-use super::counter::{asking, local, refused, troubles, with_engine};
+use super::counter::{asking, local, refused, troubles, with_engine_to_look};
 use super::memory::with_store_to_change;
 use crate::engine::Engine;
 use crate::engine::answer::{Found, Hit};
@@ -66,7 +66,7 @@ impl Search {
             explain: self.explain,
             patience: None,
         };
-        with_engine(context, async |context, engine| {
+        with_engine_to_look(context, async |context, engine| {
             let caller = local(engine);
             let search = find(engine, &caller, wish);
             let found = asking(context, engine, search).await.map_err(refused)?;

@@ -11,7 +11,7 @@ use toolcrib_core::gateway::definitions::{Spelling, definitions};
 use toolcrib_store::audit::Outcome;
 use toolcrib_store::audit::query::{Entry, Filter};
 
-use super::counter::{local, with_engine};
+use super::counter::{local, with_engine_to_look};
 use super::memory::since_ms;
 use super::{Context, now_ms};
 use crate::desk::Desk;
@@ -105,7 +105,7 @@ impl Stats {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
         let since = since_ms(&self.since, now_ms()).map_err(Failure::usage)?;
-        with_engine(context, async |context, engine| {
+        with_engine_to_look(context, async |context, engine| {
             let report = gather(engine, since, self.limit).await?;
             if context.ui.is_json() {
                 context.ui.json(&report);

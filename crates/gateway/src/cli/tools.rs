@@ -4,7 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::Context;
-use super::counter::{asking, explained, local, with_engine};
+use super::counter::{asking, explained, local, with_engine_to_look};
 use crate::engine::ask::Listing;
 use crate::engine::snapshot::Entry;
 use crate::failure::Failure;
@@ -36,7 +36,7 @@ impl Tools {
             include_disabled: self.all,
             ..Listing::default()
         };
-        with_engine(context, async |context, engine| {
+        with_engine_to_look(context, async |context, engine| {
             let caller = local(engine);
             let list = engine.list_tools(&caller, listing);
             let page = match asking(context, engine, list).await {

@@ -376,6 +376,22 @@ fn the_log_is_read_where_the_disk_takes_nothing_more() {
         "{}",
         explained.err
     );
+    // The same holds for every command that shows something and calls nothing.
+    for (looking, code) in [
+        (&["list"][..], 0),
+        (&["stats"], 0),
+        (&["search", "first"], 2),
+        (&["tools", "a"], 2),
+        (&["inspect", "a:first"], 2),
+    ] {
+        let said = home.run(looking);
+        assert_eq!(said.code, Some(code), "{looking:?}: {}", said.err);
+        assert!(
+            said.err.contains("can only be read"),
+            "{looking:?}: {}",
+            said.err
+        );
+    }
     let refused = home.run(&["keys", "create", "ci", "--scope", "a:read"]);
     assert_eq!(refused.code, Some(3), "{}", refused.err);
     assert!(refused.err.contains("is read-only"), "{}", refused.err);
