@@ -4,8 +4,8 @@
 //! full again with every new process, so it is kept here.
 
 use toolcrib_core::limits::RATE_WAIT_MS_MAX;
-use toolcrib_core::policy::Bucket;
-use toolcrib_core::policy::bucket::{State, take_all};
+use toolcrib_core::policy::bucket::{RetryAfterAll, State, take_all};
+use toolcrib_core::policy::{Bucket, Rate};
 
 use crate::StoreError;
 use crate::backend::{Session, args};
@@ -27,12 +27,32 @@ impl Store {
     pub async fn take_tokens(&self, tokens: Tokens) -> Result<Result<(), u64>, StoreError> {
         self.inner.writer.submit(tokens).await
     }
+
+    /// After how many milliseconds a token could be taken from each bucket; `None` where it could be now.
+    /// Nothing is taken.
+    pub async fn wait_for_tokens(&self, tokens: Tokens) -> Result<Option<u64>, StoreError> {
+        self.inner.readers.snapshot(&Look(tokens)).await
+    }
 }
 
-impl Unit for Tokens {
-    type Output = Result<(), u64>;
+/// What is left in buckets, without taking any of it.
+struct Look(Tokens);
 
-    async fn run(&self, session: &mut dyn Session) -> Result<Result<(), u64>, StoreError> {
+impl Unit for Look {
+    type Output = Option<u64>;
+
+    async fn run(&self, session: &mut dyn Session) -> Result<Option<u64>, StoreError> {
+        let states = self.0.states(session).await?;
+        Ok(take_all(&states, self.0.now_ms).err().map(shown))
+    }
+}
+
+impl Tokens {
+    /// The buckets as they were left; one that was never seen has no state.
+    async fn states(
+        &self,
+        session: &mut dyn Session,
+    ) -> Result<Vec<(Option<State>, Rate)>, StoreError> {
         let mut states = Vec::with_capacity(self.buckets.len());
         for bucket in &self.buckets {
             let rows = session
@@ -51,12 +71,18 @@ impl Unit for Tokens {
             };
             states.push((state, bucket.rate));
         }
+        Ok(states)
+    }
+}
+
+impl Unit for Tokens {
+    type Output = Result<(), u64>;
+
+    async fn run(&self, session: &mut dyn Session) -> Result<Result<(), u64>, StoreError> {
+        let states = self.states(session).await?;
         let taken = match take_all(&states, self.now_ms) {
             Ok(taken) => taken,
-            Err(empty) => {
-                let wait_ms = empty.ms.unwrap_or(RATE_WAIT_MS_MAX);
-                return Ok(Err(wait_ms.min(RATE_WAIT_MS_MAX)));
-            }
+            Err(empty) => return Ok(Err(shown(empty))),
         };
         for (bucket, state) in self.buckets.iter().zip(taken) {
             session
@@ -77,6 +103,11 @@ impl Unit for Tokens {
         }
         Ok(Ok(()))
     }
+}
+
+/// A bucket that never fills is said to take as long as anything can be asked to wait.
+fn shown(empty: RetryAfterAll) -> u64 {
+    empty.ms.unwrap_or(RATE_WAIT_MS_MAX).min(RATE_WAIT_MS_MAX)
 }
 
 fn whole(number: u64) -> i64 {

@@ -223,6 +223,7 @@ impl Engine {
     async fn withhold(&self, attempt: &Attempt, decided: Decided) -> Result<Reply> {
         let entry = decided.entry;
         let policy::Outcome::Refused(refusal) = &decided.outcome else {
+            self.rehearse_key(attempt, &entry).await?;
             self.record_rehearsal(attempt, &entry, &decided.trace)
                 .await?;
             return Ok(attempt.reply(Some(entry), Outcome::Rehearsed(decided.trace)));

@@ -50,6 +50,10 @@ async fn two_processes_and_a_restart_share_what_is_left_of_a_slow_bucket() {
         third.take_tokens(tokens(NOW)).await.unwrap(),
         Err(3_600_000)
     );
+    let look = async |at_ms| third.wait_for_tokens(tokens(at_ms)).await.unwrap();
+    assert_eq!(look(NOW + 600_000).await, Some(3_000_000));
+    assert_eq!(look(NOW + 3_600_000).await, None);
+    assert_eq!(look(NOW + 3_600_000).await, None, "looking takes nothing");
     let later = tokens(NOW + 3_600_000);
     assert!(matches!(
         begin(&third, "r4", None, later).await,

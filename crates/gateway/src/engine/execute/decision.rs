@@ -6,10 +6,13 @@ use toolcrib_core::policy::{
     Ask, Challenge, Decision, Outcome, Request, Step, Validity, buckets, decide,
 };
 use toolcrib_core::schema::{Unknown, Violations};
+use toolcrib_store::Tokens;
 
 use super::Attempt;
+use super::record::unrecorded;
 use crate::engine::Engine;
 use crate::engine::answer::Reply;
+use crate::engine::buckets::shared;
 use crate::engine::error::{Result, Waiting};
 use crate::engine::snapshot::Entry;
 
@@ -52,10 +55,29 @@ impl Engine {
             Some(id) => self.named_challenge(id).await?,
             None => None,
         };
+        // A call finds out when it takes its tokens.
+        let shared_wait_ms = if attempt.options.dry_run {
+            self.shared_wait_ms(attempt, entry).await?
+        } else {
+            None
+        };
         Ok(Weighed {
-            decision: self.judged(attempt, entry, named.as_ref()),
+            decision: self.judged(attempt, entry, named.as_ref(), shared_wait_ms),
             named,
         })
+    }
+
+    /// How long the buckets that processes share would let the call wait.
+    async fn shared_wait_ms(&self, attempt: &Attempt, entry: &Entry) -> Result<Option<u64>> {
+        let tokens = Tokens {
+            buckets: shared(&buckets(&attempt.caller, &entry.subject())),
+            now_ms: self.clock.now_ms(),
+        };
+        if tokens.buckets.is_empty() {
+            return Ok(None);
+        }
+        let wait_ms = self.store.wait_for_tokens(tokens).await;
+        wait_ms.map_err(|error| unrecorded(&error))
     }
 
     /// Decides whether the call may be made. Where a person has to confirm it, the person is asked, unless
@@ -78,13 +100,19 @@ impl Engine {
             let Some(entry) = self.snapshot().entry(&entry.tool.id).cloned() else {
                 return Ok(Verdict::Gone);
             };
-            let decision = self.judged(attempt, &entry, Some(&challenge));
+            let decision = self.judged(attempt, &entry, Some(&challenge), None);
             return Ok(decided(entry, decision, waits(&challenge)));
         }
         Ok(decided(entry, decision, named.as_ref().and_then(waits)))
     }
 
-    fn judged(&self, attempt: &Attempt, entry: &Entry, challenge: Option<&Challenge>) -> Decision {
+    fn judged(
+        &self,
+        attempt: &Attempt,
+        entry: &Entry,
+        challenge: Option<&Challenge>,
+        shared_wait_ms: Option<u64>,
+    ) -> Decision {
         let violations = self.violations(attempt, entry);
         let violations = violations.as_ref();
         let (subject, options) = (entry.subject(), &attempt.options);
@@ -97,6 +125,7 @@ impl Engine {
         } else {
             self.buckets
                 .wait_ms(&buckets(&attempt.caller, &subject), now_ms)
+                .max(shared_wait_ms)
         };
         let request = Request {
             params_hash: attempt.arguments.hash,

@@ -172,6 +172,23 @@ impl Engine {
         }
     }
 
+    /// Refuses a rehearsal where its key would keep the call from being made: it was used for another call,
+    /// or for one that was cut off.
+    pub(super) async fn rehearse_key(&self, attempt: &Attempt, entry: &Arc<Entry>) -> Result<()> {
+        let Some(key) = attempt.options.idempotency_key.as_deref() else {
+            return Ok(());
+        };
+        let asked = self.journal_entry(attempt, entry, "");
+        let held = self.store.held_key(asked, key).await;
+        match held.map_err(|error| unrecorded(&error))? {
+            Some(held @ (Begin::Conflict(_) | Begin::Unknown(_))) => {
+                let refused = self.of_key(attempt, entry, held, Duration::ZERO).await;
+                refused.map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// What a key gives that somebody has: its answer, or why there is none. `None` once whoever had it is
     /// done, so that it is to be asked for again.
     async fn of_key(

@@ -267,3 +267,32 @@ async fn a_persons_word_holds_for_the_rounds_of_one_call() {
     );
     assert_eq!(shop.calls().len(), 2);
 }
+
+#[tokio::test]
+async fn a_rehearsal_says_that_its_key_would_be_refused() {
+    let shop = Workshop::open(SERVERS).await;
+    let rehearse = async |title: &str, name: &str| {
+        let options = CallOptions {
+            dry_run: true,
+            ..key(name)
+        };
+        let arguments = json!({ "title": title }).to_string();
+        shop.run("github:send_mail", &arguments, options).await
+    };
+    assert!(rehearse("x", "k").await.is_ok(), "the key is free");
+    answered(shop.run("github:send_mail", TITLE, key("k")).await.unwrap());
+    assert!(
+        rehearse("x", "k").await.is_ok(),
+        "its answer would be given"
+    );
+    let conflict = refused(rehearse("y", "k").await);
+    assert_eq!(conflict.code, Code::IdempotencyConflict);
+    let cut_off = Answers::Fails(Failure::Broken("reset".into()));
+    shop.puppets.answer("github:send_mail", cut_off);
+    refused(shop.run("github:send_mail", TITLE, key("k2")).await);
+    let unknown = refused(rehearse("x", "k2").await);
+    assert_eq!(unknown.code, Code::IdempotencyUnknown);
+    assert_eq!(shop.calls().len(), 2);
+    let records = shop.records().await;
+    assert_eq!(records.len(), 6, "one for each");
+}

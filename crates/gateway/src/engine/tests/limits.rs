@@ -4,10 +4,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_core::Code;
-use toolcrib_core::policy::Caller;
+use toolcrib_core::policy::{Bucket, Caller, Check};
+use toolcrib_store::Tokens;
 
 use super::child;
 use crate::engine::Engine;
+use crate::engine::answer::Outcome;
 use crate::engine::ask::{CallOptions, Listing};
 use crate::engine::fixture::{Answers, SERVERS, Still, Workshop, refused};
 use crate::engine::upstream::Health;
@@ -86,4 +88,41 @@ async fn how_long_a_server_may_be_silent_goes_with_the_call() {
     }
     let idles = shop.puppets.idles.lock().unwrap().clone();
     assert_eq!(idles, [None, Some(Duration::from_millis(250))]);
+}
+
+#[tokio::test]
+async fn a_rehearsal_sees_what_other_processes_took_from_a_slow_bucket() {
+    let limits =
+        "policy: {rateLimits: {perPrincipal: {requests: 1, perSeconds: 3600, burst: 1}}}\n";
+    let shop = Workshop::open(&format!("{SERVERS}{limits}")).await;
+    let rehearse = async || {
+        let options = CallOptions {
+            dry_run: true,
+            ..CallOptions::default()
+        };
+        shop.run("github:list_issues", r#"{"title": "x"}"#, options)
+            .await
+    };
+    for _ in 0..2 {
+        let reply = rehearse().await.unwrap();
+        assert!(matches!(reply.outcome, Outcome::Rehearsed(_)));
+    }
+    let taken = shop.store.take_tokens(Tokens {
+        buckets: vec![Bucket {
+            name: "principal:local".to_owned(),
+            rate: shop.local().rate.unwrap(),
+        }],
+        now_ms: shop.clock.now_ms(),
+    });
+    assert_eq!(taken.await.unwrap(), Ok(()));
+    let error = refused(rehearse().await);
+    assert_eq!(error.code, Code::RateLimited);
+    assert!(
+        error
+            .more
+            .steps
+            .iter()
+            .any(|step| step.check == Check::Rate)
+    );
+    assert_eq!(shop.calls(), Vec::<String>::new());
 }
