@@ -7,13 +7,14 @@ use toolcrib_core::policy::{
 };
 use toolcrib_core::schema::{Unknown, Violations};
 use toolcrib_store::Tokens;
+use toolcrib_store::audit::Outcome as Recorded;
 
 use super::Attempt;
 use super::record::unrecorded;
 use crate::engine::Engine;
 use crate::engine::answer::Reply;
 use crate::engine::buckets::shared;
-use crate::engine::error::{Result, Waiting};
+use crate::engine::error::{Error, Result, Waiting};
 use crate::engine::snapshot::Entry;
 
 /// What becomes of a request before anything is called.
@@ -95,7 +96,10 @@ impl Engine {
             if let Some(reply) = self.answered_before(attempt, &entry).await? {
                 return Ok(Verdict::Answered(reply));
             }
-            let challenge = self.ask_person(attempt, binding).await?;
+            let challenge = match self.ask_person(attempt, binding).await {
+                Ok(challenge) => challenge,
+                Err(error) => return Err(self.unasked(attempt, &entry, error).await),
+            };
             // A person takes their time. What they confirmed must still be there, enabled and approved.
             let Some(entry) = self.snapshot().entry(&entry.tool.id).cloned() else {
                 return Ok(Verdict::Gone);
@@ -104,6 +108,17 @@ impl Engine {
             return Ok(decided(entry, decision, waits(&challenge)));
         }
         Ok(decided(entry, decision, named.as_ref().and_then(waits)))
+    }
+
+    /// Records a call about which nobody could be asked.
+    async fn unasked(&self, attempt: &Attempt, entry: &Entry, error: Box<Error>) -> Box<Error> {
+        let (outcome, code) = (Recorded::Refused, Some(error.code));
+        let why = "no person could be asked to confirm it";
+        let recorded = self.record_keyed(attempt, entry, why, outcome, code).await;
+        match recorded {
+            Ok(()) => error.of_tool(entry.tool.id.server(), entry.tool.id.tool()),
+            Err(unrecorded) => unrecorded,
+        }
     }
 
     fn judged(

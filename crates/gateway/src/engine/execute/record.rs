@@ -1,6 +1,7 @@
 //! The one audit record of every request, and the journal entry of every call.
 
 use serde_json::Value;
+use toolcrib_core::Code;
 use toolcrib_core::policy::{Refusal, Step, Verdict};
 use toolcrib_core::secret::{MASK, name_is_secret, value_is_secret};
 use toolcrib_core::trace::SpanContext;
@@ -63,8 +64,17 @@ impl Engine {
         error: &Error,
         outcome: Outcome,
     ) -> Result<()> {
+        // A server that is there and was not for this caller: whoever reads the log may know.
+        let hidden = error.code == Code::ServerNotFound
+            && self.snapshot.load().rack(&attempt.server).is_some();
+        let reason = if hidden {
+            let code = Code::ScopeRequired;
+            format!("{code}: holds no scope for any tool of the server")
+        } else {
+            cover(&error.message)
+        };
         let record = Record {
-            reason: cover(&error.message),
+            reason,
             outcome,
             decision: Decision::Refused,
             error_code: Some(error.code.to_string()),
@@ -96,7 +106,7 @@ impl Engine {
         entry: &Entry,
         reason: &str,
         outcome: Outcome,
-        code: Option<toolcrib_core::Code>,
+        code: Option<Code>,
     ) -> Result<()> {
         let refused = outcome == Outcome::Refused;
         let record = Record {
@@ -129,7 +139,8 @@ impl Engine {
     }
 
     fn record_of(&self, attempt: &Attempt, entry: Option<&Entry>) -> Record {
-        let asked = || format!("{}:{}", attempt.server, attempt.tool);
+        // What leads to no tool may be anything, also a secret in the wrong place.
+        let asked = || format!("{}:{}", cover(&attempt.server), cover(&attempt.tool));
         Record {
             request_id: attempt.id.clone(),
             timestamp_ms: attempt.at_ms,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 use toolcrib_core::Code;
-use toolcrib_core::limits::CALL_TIMEOUT_MS_DEFAULT;
+use toolcrib_core::limits::{CALL_TIMEOUT_MS_DEFAULT, IDEMPOTENCY_KEY_BYTES_MAX};
 use toolcrib_core::policy::{Bucket, Permit};
 use toolcrib_store::approval::Mark;
 use toolcrib_store::audit::Outcome as Recorded;
@@ -154,7 +154,9 @@ impl Engine {
         entry: &Arc<Entry>,
     ) -> Result<Option<Reply>> {
         let options = &attempt.options;
-        let Some(key) = options.idempotency_key.as_deref() else {
+        let key = options.idempotency_key.as_deref();
+        // A longer one was never kept, and is refused with all else that is missing.
+        let Some(key) = key.filter(|key| key.len() <= IDEMPOTENCY_KEY_BYTES_MAX) else {
             return Ok(None);
         };
         let usual = entry.metadata.timeout_ms.unwrap_or(CALL_TIMEOUT_MS_DEFAULT);

@@ -7,7 +7,9 @@ use serde_json::json;
 use serde_json::value::RawValue;
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
-use toolcrib_core::limits::CONFIRMATION_QUESTION_CHARS_MAX;
+use toolcrib_core::limits::{
+    CONFIRMATION_QUESTION_CHARS_MAX, CONFIRMATIONS_PENDING_MAX, IDEMPOTENCY_KEY_BYTES_MAX,
+};
 use toolcrib_core::rpc::Fault;
 use toolcrib_store::approval::{State, Target, Verdict};
 use toolcrib_upstream::mcp::Failure;
@@ -392,4 +394,28 @@ async fn a_client_cannot_say_yes_by_itself_where_its_answer_does_not_count() {
     assert_eq!(*client.0.lock().unwrap(), Vec::<String>::new());
     approve(&shop, &error).await;
     answered(run().await.unwrap());
+}
+
+#[tokio::test]
+async fn a_call_about_which_nobody_can_be_asked_leaves_its_record_too() {
+    let shop = Workshop::open(&format!("{SERVERS}{RELAXED}")).await;
+    let run = async |title: &str, name: &str| {
+        let arguments = json!({ "title": title }).to_string();
+        let outcome = shop
+            .run_as(&agent(), "github:delete_repo", &arguments, key(name))
+            .await;
+        refused(outcome).code
+    };
+    let long = "k".repeat(IDEMPOTENCY_KEY_BYTES_MAX + 1);
+    assert_eq!(run("0", &long).await, Code::ConfirmationRequired);
+    for number in 1..CONFIRMATIONS_PENDING_MAX {
+        let code = run(&number.to_string(), "k").await;
+        assert_eq!(code, Code::ConfirmationRequired);
+    }
+    assert_eq!(run("one more", "k").await, Code::Overloaded);
+    let records = shop.records().await;
+    let calls = usize::try_from(CONFIRMATIONS_PENDING_MAX).unwrap() + 1;
+    assert_eq!(records.len(), calls);
+    let last = &records.last().unwrap().record;
+    assert_eq!(last.error_code.as_deref(), Some("OVERLOADED"));
 }

@@ -218,11 +218,42 @@ async fn a_tool_hidden_by_scopes_is_refused_like_one_that_is_not_there() {
         Some("TOOL_NOT_FOUND")
     );
     let nobody = Caller::anonymous(&PolicySettings::default());
-    let error = refused(
-        shop.run_as(&nobody, "github:list_issues", TITLE, key("k"))
-            .await,
-    );
-    assert_eq!(error.code, Code::ServerNotFound);
+    let stranger = keyed(&["notes:read"]);
+    for caller in [&nobody, &stranger] {
+        let error = refused(
+            shop.run_as(caller, "github:list_issues", TITLE, key("k"))
+                .await,
+        );
+        assert_eq!(error.code, Code::ServerNotFound);
+        let nowhere = refused(shop.run_as(caller, "gitlab:x", TITLE, key("k")).await);
+        assert_eq!(
+            error.message.replace("github", ""),
+            nowhere.message.replace("gitlab", "")
+        );
+        let records = shop.records().await;
+        let [.., hidden, absent] = &records[..] else {
+            panic!("two records")
+        };
+        assert!(hidden.record.reason.starts_with("SCOPE_REQUIRED"));
+        assert_eq!(absent.record.reason, nowhere.message);
+    }
+}
+
+#[tokio::test]
+async fn a_secret_in_the_place_of_a_name_is_not_recorded() {
+    let shop = Workshop::open(SERVERS).await;
+    let token = "ghp_0123456789abcdefghij0123456789abcdef";
+    for (asked, recorded) in [
+        (format!("{token}:list_issues"), "***:list_issues"),
+        (format!("github:{token}"), "github:***"),
+        ("api_key:reset".to_owned(), "api_key:reset"),
+    ] {
+        refused(shop.run(&asked, TITLE, CallOptions::default()).await);
+        let records = shop.records().await;
+        let record = &records.last().unwrap().record;
+        assert_eq!(record.tool_id, recorded);
+        assert!(!record.reason.contains(token), "{}", record.reason);
+    }
 }
 
 #[tokio::test]
