@@ -128,7 +128,8 @@ impl Engine {
         })
     }
 
-    /// Gives the person's word back for the next round of a call whose server asked something first.
+    /// Gives the person's word back for the next round of a call whose server asked something first, or could
+    /// not be reached.
     pub(super) async fn give_back(&self, spent: Spent) {
         let Spent::Word(id, call) = spent else {
             return;

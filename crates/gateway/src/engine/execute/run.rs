@@ -373,7 +373,8 @@ impl Engine {
             Some(_) => end.or_question(),
             None => end,
         };
-        if matches!(end, End::Asks(_)) {
+        // Nothing was done with the person's word.
+        if matches!(end, End::Asks(_) | End::Unsent(_)) {
             self.give_back(spent).await;
         }
         end

@@ -419,3 +419,23 @@ async fn a_call_about_which_nobody_can_be_asked_leaves_its_record_too() {
     let last = &records.last().unwrap().record;
     assert_eq!(last.error_code.as_deref(), Some("OVERLOADED"));
 }
+
+#[tokio::test]
+async fn a_call_that_never_reached_its_server_does_not_use_up_a_yes() {
+    let shop = Workshop::open(&format!("{SERVERS}{RELAXED}")).await;
+    let run = async || {
+        shop.run_as(&agent(), "github:delete_repo", TITLE, key("k"))
+            .await
+    };
+    approve(&shop, &refused(run().await)).await;
+    let away = Answers::Away(Failure::Unreachable("refused".into()));
+    shop.puppets.answer("github:delete_repo", away);
+    assert_eq!(refused(run().await).code, Code::ToolExecutionError);
+    let there = Answers::Result(json!({"content": []}));
+    shop.puppets.answer("github:delete_repo", there);
+    answered(run().await.unwrap());
+    let spent = shop
+        .run_as(&agent(), "github:delete_repo", TITLE, key("k2"))
+        .await;
+    assert_eq!(refused(spent).code, Code::ConfirmationRequired, "good once");
+}
