@@ -111,9 +111,10 @@ fn show(context: &mut Context, found: &Servers, everything: bool, status: bool, 
             context.ui.line(format!("  Status: {}", standing(server)));
         }
         if everything && server.pending_count > 0 {
-            let waiting = server.pending_count;
+            let count = server.pending_count;
+            let tools = if count == 1 { "tool is" } else { "tools are" };
             let line = format!(
-                "  {waiting} tools wait for approval; `toolcrib approvals list` shows them"
+                "  {count} {tools} not approved; `toolcrib approvals list --all` shows what waits and what was rejected"
             );
             context.ui.line(Line::new().tone(Tone::Dim, line));
         }

@@ -65,9 +65,10 @@ impl Tools {
             }
             if page.pending_count > 0 {
                 context.ui.gap();
+                let count = page.pending_count;
+                let are = if count == 1 { "is" } else { "are" };
                 let line = format!(
-                    "{} more wait for approval; `toolcrib approvals list` shows them.",
-                    page.pending_count
+                    "{count} more {are} not approved; `toolcrib approvals list --all` shows what waits and what was rejected."
                 );
                 context.ui.line(Line::new().tone(Tone::Dim, line));
             }

@@ -7,7 +7,7 @@ use toolcrib_core::limits::{
     SEARCH_ALTERNATIVES, SEARCH_LIMIT_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_WAIT_MS,
 };
 use toolcrib_core::pattern::PatternList;
-use toolcrib_core::policy::{Caller, Grant, Principal, Rulebook, Visibility, visible};
+use toolcrib_core::policy::{Approval, Caller, Grant, Principal, Rulebook, Visibility, visible};
 use toolcrib_core::search::{Filter, Hits, Lifts};
 use toolcrib_core::{Code, ToolId};
 
@@ -166,14 +166,15 @@ impl Engine {
             Visibility::Hidden => Err(self.no_tool(caller, server, tool)),
             Visibility::Pending => {
                 let id = &entry.tool.id;
-                Err(Error::new(
-                    Code::ApprovalRequired,
-                    "This tool is new or changed and waits for approval.",
-                )
-                .suggest(format!(
-                    "A person can approve it: `toolcrib approvals approve {id}`"
-                ))
-                .of_tool(id.server(), id.tool()))
+                let message = match entry.subject().approval {
+                    Approval::Rejected => "This tool was rejected.",
+                    _ => "This tool is new or changed and waits for approval.",
+                };
+                Err(Error::new(Code::ApprovalRequired, message)
+                    .suggest(format!(
+                        "A person can approve it: `toolcrib approvals approve {id}`"
+                    ))
+                    .of_tool(id.server(), id.tool()))
             }
             Visibility::Shown | Visibility::Disabled => Ok(Details {
                 standing: self.standing(entry.tool.id.server()),

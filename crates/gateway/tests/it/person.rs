@@ -106,6 +106,14 @@ fn a_renamed_tool_is_a_new_one_and_one_that_was_rejected_stays_refused() {
     );
     assert_eq!(code(&home, "effect", "{}", &[]), "APPROVAL_REQUIRED");
     assert_eq!(effects(&home), Vec::<String>::new());
+    // What was rejected waits no more: where it is counted, it is not said to.
+    for command in [&["tools", "stage"][..], &["list"]] {
+        let said = home.run(command).out;
+        assert!(said.contains("not approved"), "{said}");
+        assert!(said.contains("approvals list --all"), "{said}");
+    }
+    let all = home.run(&["approvals", "list", "--all"]).out;
+    assert!(all.contains("rejected") && all.contains("pending"), "{all}");
 }
 
 #[test]

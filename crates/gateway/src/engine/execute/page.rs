@@ -133,7 +133,7 @@ impl Engine {
             Visibility::Pending => of_tool(
                 Error::new(
                     Code::ApprovalRequired,
-                    "This tool waits for approval, and so does what was kept of its results.",
+                    "This tool is not approved, and neither is what was kept of its results.",
                 )
                 .suggest(format!(
                     "A person can approve it: `toolcrib approvals approve {id}`"

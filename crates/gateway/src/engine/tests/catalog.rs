@@ -247,6 +247,26 @@ async fn a_permitted_call_sees_what_was_settled_when_it_is_journalled() {
 }
 
 #[tokio::test]
+async fn a_tool_that_was_rejected_is_not_said_to_wait() {
+    let shop = Workshop::open(SERVERS).await;
+    assert_eq!(names(&shop, "github").await.len(), 4);
+    offers_now(&shop, vec![tool("list_issues"), tool("brand_new")]).await;
+    let told = async || {
+        let local = shop.local();
+        let details = shop.engine.tool_details(&local, "github", "brand_new");
+        details.await.unwrap_err().message
+    };
+    assert!(told().await.contains("waits for approval"));
+    let target = Target::Server("github".into());
+    let now_ms = shop.clock.now_ms();
+    let rejected = shop
+        .store
+        .settle_approvals(&target, Verdict::Reject, "ann", now_ms);
+    assert_eq!(rejected.await.unwrap().len(), 1);
+    assert_eq!(told().await, "This tool was rejected.");
+}
+
+#[tokio::test]
 async fn with_approval_of_all_every_tool_waits() {
     let shop = Workshop::open(&format!("{SERVERS}policy: {{approval: all}}\n")).await;
     let page = shop
