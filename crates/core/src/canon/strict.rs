@@ -13,6 +13,9 @@ use serde_json::{Map, Number, Value};
 use super::decimal;
 use crate::limits::{ARGUMENTS_BYTES_MAX, ARGUMENTS_DEPTH_MAX, ARGUMENTS_NODES_MAX};
 
+/// How the reader begins its complaint about a number that is JSON and too large for it.
+const OUT_OF_RANGE: &str = "number out of range";
+
 /// Why a JSON text or value is refused.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum StrictError {
@@ -40,7 +43,7 @@ pub enum StrictError {
     #[error("an integer has more than 64 bits and would be rounded; send it as a string")]
     HugeNumber,
     /// A decimal that would be rounded.
-    #[error("a number has more digits than can be kept and would be rounded; send it as a string")]
+    #[error("a number is larger or has more digits than can be kept; send it as a string")]
     RoundedNumber,
     /// A key that changes the meaning of objects in some languages.
     #[error("the key `{0}` is not accepted")]
@@ -64,6 +67,10 @@ pub fn parse_strict(text: &str) -> Result<Value, StrictError> {
         .and_then(|value| reader.end().map(|()| value));
     match (parsed, state.refusal.into_inner()) {
         (_, Some(refusal)) => Err(refusal),
+        // JSON has numbers that no double reaches.
+        (Err(error), None) if error.to_string().starts_with(OUT_OF_RANGE) => {
+            Err(StrictError::RoundedNumber)
+        }
         (Err(error), None) => Err(StrictError::Syntax {
             line: error.line(),
             column: error.column(),
@@ -290,7 +297,7 @@ mod tests {
             (&deep(100_000), StrictError::TooDeep),
             (&many, StrictError::TooMany),
             ("{\"a\":1,}", StrictError::Syntax { line: 1, column: 8 }),
-            ("1e400", StrictError::Syntax { line: 1, column: 5 }),
+            ("1e400", StrictError::RoundedNumber),
             ("{} {}", StrictError::Syntax { line: 1, column: 4 }),
         ];
         for (text, expected) in table {
