@@ -112,6 +112,7 @@ fn inputs<'a>(server: &'a str, name: &'a str, description: &'a str) -> Inputs<'a
         method: None,
         path: None,
         extensions: &Value::Null,
+        scopes: &[],
         annotations: &Value::Null,
         trusted: false,
     }

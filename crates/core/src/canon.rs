@@ -103,6 +103,9 @@ pub fn definition_hash(tool: &Tool) -> Hash {
     let output = tool.output_schema.as_deref().cloned();
     parts.insert("outputSchema".to_owned(), output.unwrap_or_default());
     parts.insert("path".to_owned(), tool.path.clone().into());
+    if !tool.scopes.is_empty() {
+        parts.insert("scopes".to_owned(), tool.scopes.clone().into());
+    }
     parts.insert("title".to_owned(), tool.title.clone().into());
     params_hash(&Value::Object(parts))
 }
@@ -252,7 +255,7 @@ mod tests {
         ours.domains.push("d".into());
         ours.enabled = false;
         assert_eq!(definition_hash(&ours), hash);
-        let changes: [fn(&mut Tool); 8] = [
+        let changes: [fn(&mut Tool); 9] = [
             |t| t.id = ToolId::new("s", "u"),
             |t| t.title = Some("T".into()),
             |t| t.description.push('\u{200b}'),
@@ -261,6 +264,7 @@ mod tests {
             |t| t.annotations = json!({"readOnlyHint": true}),
             |t| t.method = Some("GET".into()),
             |t| t.extensions = json!({"x-risk": "low"}),
+            |t| t.scopes = vec![vec!["x:read".to_owned()]],
         ];
         for change in changes {
             let mut theirs = tool.clone();

@@ -81,6 +81,9 @@ pub struct Tool {
     /// The `x-` fields of the operation in the API description, or `Null`; never what an MCP server
     /// sent, because these fields are believed.
     pub extensions: Value,
+    /// The provider's scopes that the API description asks for: one list for each way to
+    /// authenticate, of which a call needs all.
+    pub scopes: Vec<Vec<String>>,
     /// The tool's own tags and those of every matching rule, each once, in that order.
     pub tags: Vec<String>,
     /// Domains such as `github.issues`.
@@ -104,6 +107,7 @@ impl Tool {
             method: None,
             path: None,
             extensions: Value::Null,
+            scopes: Vec::new(),
             tags: Vec::new(),
             domains: Vec::new(),
             categories: Vec::new(),

@@ -193,6 +193,7 @@ pub(super) fn risk(row: &Value) -> Result<Judgement> {
         method: None,
         path: None,
         extensions: &Value::Null,
+        scopes: &[],
         annotations: &Value::Null,
         trusted: false,
     };

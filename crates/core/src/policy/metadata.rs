@@ -264,17 +264,14 @@ fn requirement<'a>(areas: impl IntoIterator<Item = &'a str>, risk: Risk) -> Requ
 /// A read by a safe method or so annotated, or what the description or the server calls
 /// idempotent. The server is believed in the last even when it is not trusted: what it does when
 /// it is called twice is in its hands.
-fn is_idempotent(tool: &Tool, risk: Risk) -> bool {
-    let safe = tool.method.as_deref().is_some_and(|method| {
-        let safe = ["GET", "HEAD", "OPTIONS", "QUERY", "TRACE"];
-        safe.iter().any(|s| s.eq_ignore_ascii_case(method))
-    });
+fn is_idempotent(tool: &Tool, level: Risk) -> bool {
+    let safe = tool.method.as_deref().is_some_and(risk::is_safe);
     let hint = |name: &str| {
         tool.annotations
             .get(name)
             .and_then(serde_json::Value::as_bool)
     };
-    risk == Risk::Low && (safe || hint("readOnlyHint") == Some(true))
+    level == Risk::Low && (safe || hint("readOnlyHint") == Some(true))
         || hint("idempotentHint") == Some(true)
         || extension_says(tool, "x-idempotent")
 }

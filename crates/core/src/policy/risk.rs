@@ -4,9 +4,10 @@
 //! HTTP method together with the verb, the leading verb of the name, the leading verb of the
 //! description; with none of these, [`Risk::High`]. What a server says of itself, its descriptions
 //! included, is believed only when the user trusts it: otherwise it can raise the risk, never lower
-//! it.
+//! it. The scopes that an API asks for raise what the method and the verb say, and never lower it.
 
 mod name;
+mod scopes;
 mod table;
 
 use std::fmt;
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use self::name::{Place, Reading};
+use self::scopes::Allowance;
 use self::table::{ASKING, Class, Grade, Verb};
 use crate::catalog::Tool;
 
@@ -85,6 +87,8 @@ pub struct Inputs<'a> {
     pub path: Option<&'a str>,
     /// `x-` fields of the operation.
     pub extensions: &'a Value,
+    /// The scopes that the API asks for, by way to authenticate.
+    pub scopes: &'a [Vec<String>],
     /// MCP annotations.
     pub annotations: &'a Value,
     /// Whether the user trusts what the server says of itself.
@@ -102,6 +106,7 @@ impl<'a> Inputs<'a> {
             method: tool.method.as_deref(),
             path: tool.path.as_deref(),
             extensions: &tool.extensions,
+            scopes: &tool.scopes,
             annotations: &tool.annotations,
             trusted,
         }
@@ -118,6 +123,8 @@ pub enum Source {
     Extension,
     /// MCP annotations.
     Annotations,
+    /// The scopes that the API asks for; they only raise.
+    Scope,
     /// The HTTP method, read together with the verb.
     Method,
     /// The verb of the name or of the path.
@@ -176,8 +183,11 @@ pub fn derive(inputs: &Inputs<'_>) -> (Risk, Evidence) {
     findings.extend(extension(inputs.extensions));
     let annotated = annotations(inputs.annotations);
     findings.extend(annotated.clone());
-    findings.extend(observed(inputs));
-    if findings.is_empty() || findings.iter().all(|f| f.source == Source::Annotations) {
+    let observed = observed(inputs);
+    findings.extend(scoped(inputs, observed.as_ref()));
+    findings.extend(observed);
+    let hint = |f: &Finding| matches!(f.source, Source::Annotations | Source::Scope);
+    if findings.iter().all(hint) {
         findings.push(finding(
             Source::Nothing,
             Risk::High,
@@ -192,13 +202,15 @@ pub fn derive(inputs: &Inputs<'_>) -> (Risk, Evidence) {
     (risk, evidence)
 }
 
-/// Takes the best finding; what an untrusted server says of itself only ever raises the next one.
+/// Takes the best finding; what an untrusted server says of itself, and what scopes say, only ever
+/// raises the next one.
 fn weigh(findings: &[Finding], trusted: bool) -> (Risk, Source) {
     let mut claims = findings.iter();
     let Some(first) = claims.next() else {
         return (Risk::High, Source::Nothing);
     };
     match (first.source, claims.next()) {
+        (Source::Scope, Some(next)) if next.risk >= first.risk => (next.risk, next.source),
         (Source::Annotations, Some(next)) if !trusted && next.risk >= first.risk => {
             (next.risk, next.source)
         }
@@ -245,6 +257,33 @@ fn annotations(annotations: &Value) -> Option<Finding> {
         (None, None) => return None,
     };
     Some(finding(Source::Annotations, risk, detail))
+}
+
+/// What the scopes of an operation add to what is otherwise known about it.
+fn scoped(inputs: &Inputs<'_>, observed: Option<&Finding>) -> Option<Finding> {
+    let (allowance, scope) = scopes::read(inputs.scopes)?;
+    let reads = observed.is_some_and(|f| f.risk == Risk::Low);
+    let asked = reads && !inputs.method.is_some_and(is_safe);
+    let named = name::read(&name::words(inputs.name), inputs.method);
+    let plain = named.is_some_and(|r| r.verb.class <= Class::Probe);
+    let risk = match allowance {
+        Allowance::Read => Risk::Low,
+        // Where a question is posted, the scope says at most that it is also written down.
+        _ if asked => Risk::Medium,
+        // Much is shown to administrators only, and one scope often serves reads and writes.
+        Allowance::Administer if reads => return None,
+        _ if reads && plain => return None,
+        Allowance::Write => Risk::Medium,
+        Allowance::Administer => Risk::High,
+        Allowance::Delete => Risk::Destructive,
+    };
+    Some(finding(Source::Scope, risk, format!("scope `{scope}`")))
+}
+
+/// Whether a method is one that reads.
+pub(super) fn is_safe(method: &str) -> bool {
+    let safe = ["GET", "HEAD", "OPTIONS", "QUERY", "TRACE"];
+    safe.iter().any(|s| s.eq_ignore_ascii_case(method))
 }
 
 /// What method, name, path and description show.
@@ -337,10 +376,13 @@ fn by_method(
     };
     let (risk, because) = match method.as_str() {
         "DELETE" => (Risk::Destructive, None),
-        "GET" | "HEAD" | "OPTIONS" | "QUERY" | "TRACE" => match reading.filter(|r| outspoken(r)) {
-            Some(reading) => (reading.risk, Some(spoken(reading))),
-            None => (Risk::Low, None),
-        },
+        safe if is_safe(safe) => {
+            let acted = || pathed.as_ref().filter(|r| acts(r, path, words));
+            match reading.filter(|r| outspoken(r)).or_else(acted) {
+                Some(reading) => (reading.risk, Some(spoken(reading))),
+                None => (Risk::Low, None),
+            }
+        }
         "POST" => match reading.filter(|r| asks(r, path.is_some())) {
             Some(reading) => (reading.risk, Some(spoken(reading))),
             None => written(reading, &resource, words, "post"),
@@ -359,6 +401,32 @@ fn by_method(
 /// `/transfers`.
 fn names_act(reading: &Reading, last: &[String]) -> bool {
     reading.place == Place::Leading && last.last().is_some_and(|word| !word.ends_with('s'))
+}
+
+/// Whether the path of a reading method ends with an act, and the name, which only repeats method
+/// and path, does not say otherwise: `GET /instances/{id}/terminate` without an operation id.
+fn acts(pathed: &Reading, path: Option<&str>, words: &[String]) -> bool {
+    let path = path.unwrap_or("");
+    let parts: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    let Some(at) = parts.iter().rposition(|part| !is_parameter(part)) else {
+        return false;
+    };
+    let alone = name::words(parts[at]).len() == 1;
+    let on_one = at + 1 < parts.len() || at > 0 && is_parameter(parts[at - 1]);
+    let spelt = name::words(path);
+    let named = words.strip_prefix(["get".to_owned()].as_slice());
+    let repeats = named.is_some_and(|rest| rest.iter().all(|word| spelt.contains(word)));
+    let act = match pathed.verb.class {
+        Class::Read | Class::Probe => false,
+        // A thing may be named like an act: `/settings/click`.
+        Class::Write | Class::Act => on_one,
+        Class::Destroy => true,
+    };
+    act && alone && repeats && pathed.verb.grade == Grade::Plain
+}
+
+fn is_parameter(part: &str) -> bool {
+    part.starts_with(['{', ':', '@'])
 }
 
 /// Whether a POST only asks: many reads are sent that way because their question is long.
@@ -407,7 +475,7 @@ fn path_words(path: &str) -> (Vec<String>, Vec<String>) {
     let mut parts = bare
         .split('/')
         .rev()
-        .filter(|part| !part.is_empty() && !part.starts_with(['{', ':', '@']))
+        .filter(|part| !part.is_empty() && !is_parameter(part))
         .map(name::words);
     let last = parts.next().unwrap_or_default();
     let resource = match name::read(&last, None) {

@@ -14,7 +14,7 @@ use super::name;
 use super::operation::Operation;
 use super::parts::Parts;
 use super::prose;
-use super::security::Scheme;
+use super::security::{Alternative, Scheme};
 use super::server::{self, Address};
 use super::{openapi, postman};
 use crate::rest::warning::Warning;
@@ -229,6 +229,7 @@ fn operation(draft: Draft, id: ToolId, parts: &Arc<Parts>) -> Operation {
     tool.method = Some(draft.method);
     tool.path = Some(draft.path);
     tool.extensions = draft.extensions;
+    tool.scopes = scopes(&draft.security);
     tool.tags = draft.tags;
     Operation {
         tool,
@@ -246,6 +247,20 @@ fn operation(draft: Draft, id: ToolId, parts: &Arc<Parts>) -> Operation {
         output: draft.output.filter(|schema| schema != &Value::Bool(true)),
         parts: Arc::clone(parts),
     }
+}
+
+/// The scopes of each way to authenticate; none at all where no way has any.
+fn scopes(security: &[Alternative]) -> Vec<Vec<String>> {
+    let of = |way: &Alternative| {
+        way.all
+            .iter()
+            .flat_map(|need| need.scopes.clone())
+            .collect()
+    };
+    let ways: Vec<Vec<String>> = security.iter().map(of).collect();
+    ways.into_iter()
+        .filter(|scopes| !scopes.is_empty())
+        .collect()
 }
 
 /// The summary, then what the description says beyond it.

@@ -36,6 +36,7 @@ fn blank() -> Inputs<'static> {
         method: None,
         path: None,
         extensions: &Value::Null,
+        scopes: &[],
         annotations: &Value::Null,
         trusted: false,
     }
@@ -253,6 +254,112 @@ fn methods_are_read_together_with_verbs() {
             "{method} {path} {name}"
         );
     }
+}
+
+#[test]
+fn a_get_whose_path_ends_with_an_act_is_not_a_read_for_want_of_an_operation_id() {
+    let table = [
+        (
+            "/instances/{id}/terminate",
+            "get-instances-id-terminate",
+            Risk::Destructive,
+        ),
+        ("/items/delete", "get-items-delete", Risk::Destructive),
+        ("/jobs/:id/activate", "get-jobs-id-activate", Risk::Medium),
+        ("/servers/{id}/reboot", "get-servers-id-reboot", Risk::High),
+        ("/items/deleted", "get-items-deleted", Risk::Low),
+        (
+            "/items/delete/{id}",
+            "get-items-delete-id",
+            Risk::Destructive,
+        ),
+        ("/settings/click", "get-settings-click", Risk::Low),
+        (
+            "/settings/bounce_purge",
+            "get-settings-bounce-purge",
+            Risk::Low,
+        ),
+        ("/files/{id}/trash", "get_files_id_trash", Risk::Low),
+        (
+            "/accounts/{id}/transfer",
+            "get-accounts-id-transfer",
+            Risk::Low,
+        ),
+        ("/guilds/{id}/prune", "preview_prune_guild", Risk::Low),
+        ("/orders/{id}/cancel", "get-cancellation", Risk::Low),
+    ];
+    for (path, name, expected) in table {
+        assert_eq!(of_operation("GET", path, name), expected, "{path}");
+    }
+}
+
+#[test]
+fn scopes_raise_a_risk_and_never_lower_it() {
+    let table = [
+        ("POST", "archive-repo", "repo:delete", Risk::Destructive),
+        ("POST", "create-hook", "admin", Risk::High),
+        ("POST", "create-hook", "hooks:write", Risk::Medium),
+        ("POST", "create-hook", "hooks:read", Risk::Medium),
+        ("POST", "send-message", "messages:read", Risk::High),
+        ("DELETE", "delete-repo", "repo:read", Risk::Destructive),
+        ("POST", "search-items", "items:read", Risk::Low),
+        ("POST", "search-items", "items:delete", Risk::Medium),
+        (
+            "GET",
+            "workflow-step-completed",
+            "workflow:execute",
+            Risk::Medium,
+        ),
+        ("GET", "session-end", "sessions:delete", Risk::Destructive),
+        ("GET", "list-users", "users:delete", Risk::Low),
+        ("GET", "get-contact", "account:read_write", Risk::Low),
+        ("GET", "team-access-logs", "admin", Risk::Low),
+        (
+            "GET",
+            "terminate-instances",
+            "instances:read",
+            Risk::Destructive,
+        ),
+        ("LINK", "frobnicate", "items:read", Risk::High),
+        ("LINK", "frobnicate", "items:delete", Risk::Destructive),
+    ];
+    for (method, name, scope, expected) in table {
+        let scopes = [vec![scope.to_owned()]];
+        let bare = Inputs {
+            method: Some(method),
+            name,
+            ..blank()
+        };
+        let (risk, evidence) = derive(&Inputs {
+            scopes: &scopes,
+            ..bare
+        });
+        assert_eq!(risk, expected, "{method} {name} {scope}");
+        assert!(risk >= judge(&bare), "{method} {name} {scope}");
+        if risk > judge(&bare) {
+            assert_eq!(evidence.decided_by, Source::Scope);
+            assert_eq!(evidence.detail(), format!("scope `{scope}`"));
+        }
+    }
+}
+
+#[test]
+fn what_is_configured_or_stated_overrules_scopes() {
+    let extensions = json!({"x-risk": "low"});
+    let scopes = [vec!["repo:delete".to_owned()]];
+    let stated = Inputs {
+        method: Some("POST"),
+        name: "archive-repo",
+        extensions: &extensions,
+        scopes: &scopes,
+        ..blank()
+    };
+    assert_eq!(judge(&stated), Risk::Low);
+    let configured = Inputs {
+        configured: Some(Risk::Medium),
+        ..stated
+    };
+    assert_eq!(judge(&configured), Risk::Medium);
 }
 
 #[test]

@@ -39,6 +39,7 @@ fn an_operation_becomes_a_tool() {
             "post": {
                 "operationId": "addOrderItem", "summary": "Add an item", "description": "Adds it.", "tags": ["Order Items"],
                 "x-risk": "high", "deprecated": true,
+                "security": [{"token": ["orders:write", "items:write"]}, {"key": []}, {"token": ["admin"]}],
                 "parameters": [{"name": "dry", "in": "query", "schema": {"type": "boolean"}}],
                 "requestBody": {"required": true, "content": {"application/json": {
                     "schema": {"type": "object", "required": ["sku"], "properties": {"id": {"type": "string"}, "sku": {"type": "string"}}},
@@ -55,6 +56,10 @@ fn an_operation_becomes_a_tool() {
     assert_eq!(tool.title.as_deref(), Some("Add an item"));
     assert_eq!(tool.tags, ["Order Items"]);
     assert_eq!(tool.extensions, json!({"x-risk": "high"}));
+    assert_eq!(
+        json!(tool.scopes),
+        json!([["orders:write", "items:write"], ["admin"]])
+    );
     assert_eq!(
         *tool.input_schema,
         json!({"type": "object", "properties": {
@@ -297,12 +302,15 @@ fn a_circle_of_all_of_costs_that_part_only() {
         "A": {"allOf": [{"$ref": "#/components/schemas/B"}, {"properties": {"a": {"type": "string"}}}]},
         "B": {"allOf": [{"$ref": "#/components/schemas/A"}, {"properties": {"b": {"type": "string"}}}]}}},
         "paths": {"/x": {"post": {"requestBody": {"content": {"application/json": {"schema": {"$ref": "#/components/schemas/A"}}}}}}}}));
-    assert_eq!(api.operations.len(), 1);
-    assert!(
-        api.warnings
-            .iter()
-            .any(|w| w.text.contains("made of itself"))
+    let told: Vec<&str> = api.warnings.iter().map(|w| w.text.as_str()).collect();
+    assert_eq!(
+        told,
+        ["the schema `A` is made of itself by way of `B`; that part of it is left out"]
     );
+    let schema = api.operations[0].tool.input_schema.to_string();
+    for kept in [r#""a":{"type":"string"}"#, r#""b":{"type":"string"}"#] {
+        assert!(schema.contains(kept), "{schema}");
+    }
 }
 
 #[test]
