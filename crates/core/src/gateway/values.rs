@@ -4,6 +4,7 @@
 //! thousand kobo. Where two parameters could be meant, none is filled; what is missing is asked for.
 
 mod tokens;
+mod unit;
 
 use serde_json::{Map, Number, Value};
 
@@ -82,13 +83,26 @@ impl<'a> Taking<'a> {
 
     /// Puts a value into a parameter, where the parameter takes it.
     fn put(&mut self, field: &Field<'_>, value: Value, from: String) -> bool {
+        self.put_amount(field, value, from, None)
+    }
+
+    /// Puts a value into a parameter, where the parameter takes it; `stood` is the amount of money as
+    /// it stood, with its currency.
+    fn put_amount(
+        &mut self,
+        field: &Field<'_>,
+        value: Value,
+        from: String,
+        stood: Option<&str>,
+    ) -> bool {
         if !(self.wish.fits)(field.name, &value) {
             return false;
         }
         let counts = value.is_number() || is_amount(field) && value.is_string();
-        let doubt = subunit(field).filter(|_| counts).map(|said| {
+        let question = unit::question(field, stood).filter(|_| counts);
+        let doubt = question.map(|question| {
             format!(
-                "`{}` is {value} as it stands in the request; its description says: {said} Which number is meant in that unit?",
+                "`{}` is {value} as it stands in the request; {question}",
                 field.name
             )
         });
@@ -121,7 +135,8 @@ impl<'a> Taking<'a> {
         let Some(field) = field else { return };
         for value in readings(token, &field.outline) {
             let from = format!("query at {}: {}", token.start, token.shown);
-            if self.put(field, value, from) {
+            let stood = (token.kind == Kind::Amount).then_some(token.shown);
+            if self.put_amount(field, value, from, stood) {
                 return;
             }
         }
@@ -344,47 +359,6 @@ fn readings(token: &Token<'_>, outline: &Outline<'_>) -> Vec<Value> {
         all.push(text.into());
     }
     all
-}
-
-/// What the description of an amount says, where it counts in a part of the currency's unit: the
-/// sentence that says so.
-fn subunit<'a>(field: &Field<'a>) -> Option<&'a str> {
-    const PARTS: [&str; 26] = [
-        "agorot",
-        "cent",
-        "centavo",
-        "centavos",
-        "centime",
-        "centimes",
-        "cents",
-        "fils",
-        "fractional",
-        "hundredth",
-        "hundredths",
-        "kobo",
-        "lowest",
-        "minor",
-        "ngwee",
-        "paisa",
-        "paise",
-        "pence",
-        "penny",
-        "pesewa",
-        "pesewas",
-        "satoshi",
-        "satoshis",
-        "smallest",
-        "subunit",
-        "subunits",
-    ];
-    const UNITS: [&str; 5] = ["denomination", "denominations", "unit", "units", "currency"];
-    let said = field.outline.description()?;
-    let tells = |sentence: &&str| {
-        let told = words(sentence);
-        let any = |of: &[&str]| told.iter().any(|word| of.contains(&word.as_str()));
-        any(&PARTS) || any(&["lower", "sub"]) && any(&UNITS)
-    };
-    said.split_inclusive(". ").find(tells).map(str::trim_end)
 }
 
 #[cfg(test)]

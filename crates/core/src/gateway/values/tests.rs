@@ -101,7 +101,10 @@ fn an_amount_in_a_lower_denomination_is_asked_about_however_it_is_said() {
         assert_eq!(amount.value, json!(5000), "{said}");
         assert!(amount.doubt.is_some(), "{said}");
     }
-    for said in ["How much, in full units", "Not below the lower bound"] {
+    for said in [
+        "How much, in full units",
+        "In naira, not below the lower bound",
+    ] {
         let found = taken(asked, &json!({}), "charge-authorization", &with(said));
         assert!(found.iter().all(|taken| taken.doubt.is_none()), "{said}");
     }
@@ -113,6 +116,33 @@ fn an_amount_in_a_lower_denomination_is_asked_about_however_it_is_said() {
     );
     let doubt = second[0].doubt.as_deref().unwrap();
     assert!(doubt.contains("says: It is in kobo. Which"), "{doubt}");
+}
+
+#[test]
+fn a_unit_that_the_request_names_is_not_asked_for_and_one_that_nobody_names_is() {
+    let asked = |query: &str, amount: Value| {
+        let schema = json!({"properties": {"amount": amount}});
+        let found = taken(query, &json!({}), "refund", &schema);
+        assert_eq!(found[0].value, json!(100), "{query}");
+        found[0].doubt.clone()
+    };
+    let whole = |said: &str| json!({"type": "integer", "description": said});
+    let parts = "Amount in the smallest denomination";
+    assert_eq!(asked("refund 100 kobo", whole(parts)), None);
+    assert_eq!(asked("refund 100 cents", whole(parts)), None);
+    assert!(asked("refund 100 GHS", whole(parts)).is_some());
+    let doubt = asked("refund 100 GHS", whole("Amount to be refunded")).unwrap();
+    assert_eq!(
+        doubt,
+        "`amount` is 100 as it stands in the request; there it is 100 GHS, and its description does not say that it counts in that unit. Which number is meant?"
+    );
+    assert!(asked("refund $100", json!({"type": "integer"})).is_some());
+    assert!(asked("refund 100 kobo", whole("Amount in naira")).is_some());
+    assert!(asked("refund 100 kobo", json!({"type": "number"})).is_some());
+    assert_eq!(asked("refund 100 naira", whole("Amount in naira")), None);
+    assert_eq!(asked("refund 100 USD", whole("Amount in USD")), None);
+    assert_eq!(asked("refund 100 USD", json!({"type": "number"})), None);
+    assert_eq!(asked("refund amount 100", whole("How much")), None);
 }
 
 #[test]
