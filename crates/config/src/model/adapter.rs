@@ -59,6 +59,9 @@ pub struct Adapter {
     /// Further hosts from which parts of the description may be fetched.
     #[serde(default)]
     pub ref_hosts: Vec<String>,
+    /// Folder that holds all files of the description; its own folder unless given.
+    #[serde(default)]
+    pub ref_folder: Option<Template>,
     /// Milliseconds that a call may take.
     #[serde(default)]
     pub timeout_ms: Option<u64>,
@@ -84,6 +87,7 @@ impl Adapter {
             "idempotencyHeader": self.idempotency_header,
             "allowPrivateAddresses": self.allow_private_addresses,
             "refHosts": self.ref_hosts,
+            "refFolder": self.ref_folder.as_ref().map(text),
         });
         canon::params_hash(&value).to_string()
     }
@@ -236,6 +240,7 @@ mod tests {
             ("idempotencyHeader", json!("Idempotency-Key")),
             ("allowPrivateAddresses", json!(true)),
             ("refHosts", json!(["example.com"])),
+            ("refFolder", json!("specs")),
         ];
         let mut seen = vec![plain.clone()];
         for (field, value) in changes {

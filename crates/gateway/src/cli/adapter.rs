@@ -46,6 +46,7 @@ fn load(context: &Context, spec: &str, name: &str) -> Result<Api, Failure> {
         adapter: name.to_owned(),
         place: Source::place(spec, &context.surroundings.cwd),
         ref_hosts: Vec::new(),
+        ref_folder: None,
         allow_private: false,
     };
     let what = format!("reading {spec}");

@@ -1,6 +1,6 @@
 //! All files of a description: read, fetched where the user named the host, and nothing else.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use http::{HeaderMap, HeaderValue, Method, header};
@@ -24,6 +24,8 @@ pub struct Source {
     pub place: Place,
     /// Further hosts from which parts of it may be fetched.
     pub ref_hosts: Vec<String>,
+    /// The folder in which all its files are; that of the description unless given.
+    pub ref_folder: Option<PathBuf>,
     /// Whether names that lead to private addresses may be fetched from.
     pub allow_private: bool,
 }
@@ -84,13 +86,19 @@ impl Source {
                 Err("a description from the web cannot refer to files".to_owned())
             }
             (Place::File(path), Place::File(entry)) => {
-                let folder = entry.parent().unwrap_or(Path::new("/"));
+                let own = || entry.parent().unwrap_or(Path::new("/"));
+                let folder = self.ref_folder.as_deref().unwrap_or_else(own);
                 // Links are followed: what counts is where the file is.
                 let real = |path: &Path| path.canonicalize().unwrap_or_else(|_| path.to_owned());
                 if real(path).starts_with(real(folder)) {
                     return Ok(());
                 }
-                Err("it is not in the folder of the description".to_owned())
+                Err(match &self.ref_folder {
+                    Some(_) => "it is not in refFolder".to_owned(),
+                    None => "it is not in the folder of the description; name a folder that holds \
+                             both as refFolder if it is meant"
+                        .to_owned(),
+                })
             }
         }
     }

@@ -406,7 +406,8 @@ fn writing(parameter: Spot<'_>, spot: operation::Spot) -> Writing {
         Style::Simple
     };
     let style = match parameter.text("style") {
-        Some("form" | "cookie") => Style::Form,
+        Some("cookie") if spot == Cookie => Style::Cookie,
+        Some("form") => Style::Form,
         Some("simple") => Style::Simple,
         Some("label") => Style::Label,
         Some("matrix") => Style::Matrix,
@@ -418,7 +419,7 @@ fn writing(parameter: Spot<'_>, spot: operation::Spot) -> Writing {
     let explode = parameter.value.get("explode").and_then(Value::as_bool);
     Writing {
         style,
-        explode: explode.unwrap_or(style == Style::Form),
+        explode: explode.unwrap_or(matches!(style, Style::Form | Style::Cookie)),
         allow_reserved: parameter.says("allowReserved"),
     }
 }

@@ -59,6 +59,8 @@ pub enum Style {
     TabDelimited,
     /// `x[a]=1`.
     DeepObject,
+    /// `a=1; a=2`, in a cookie and with nothing escaped.
+    Cookie,
     /// As JSON.
     Json,
 }

@@ -11,7 +11,7 @@ use toolcrib_core::limits::{ADAPTER_ADDRESS_BYTES_MAX, ADAPTER_REQUEST_BYTES_MAX
 use url::Url;
 
 use super::failure::Failure;
-use super::operation::{Input, Media, Operation, Shape, Spot};
+use super::operation::{Input, Media, Operation, Shape, Spot, Style};
 use super::style;
 use super::wire::Outgoing;
 
@@ -241,12 +241,23 @@ fn write_headers(
     }
     let mut cookies = Vec::new();
     for (input, value) in inputs(operation, Spot::Cookie, arguments) {
-        for (name, value) in style::in_query(&input.name, value, input.writing) {
+        let pairs = match input.writing.style {
+            Style::Cookie => style::in_cookie(&input.name, value, input.writing),
+            _ => Some(style::in_query(&input.name, value, input.writing)),
+        };
+        let pairs = pairs.ok_or_else(|| {
+            Failure::Arguments(format!(
+                "`{}` cannot stand in a cookie as it is: escape its spaces, quotes, commas, \
+                 semicolons, backslashes and what is not ASCII",
+                input.argument
+            ))
+        })?;
+        for (name, value) in pairs {
             cookies.push(format!("{name}={value}"));
         }
     }
     if !cookies.is_empty() {
-        // Both sides are escaped, so that no value ends its cookie.
+        // Both sides are escaped or were looked at, so that no value ends its cookie.
         let value = HeaderValue::from_str(&cookies.join("; "))
             .map_err(|_| Failure::Arguments("a cookie is not legal".to_owned()))?;
         headers.insert(header::COOKIE, value);

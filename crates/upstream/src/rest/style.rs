@@ -169,6 +169,46 @@ pub(super) fn in_query(name: &str, value: &Value, writing: Writing) -> Vec<(Stri
     }
 }
 
+/// The pairs that a value makes in the style of cookies, which escapes nothing; `None` where that
+/// would make more of it than one value.
+pub(super) fn in_cookie(
+    name: &str,
+    value: &Value,
+    writing: Writing,
+) -> Option<Vec<(String, String)>> {
+    let named = |value: &Value| Some((name.to_owned(), crumb(&plain(value))?));
+    match value {
+        Value::Array(items) if writing.explode => items.iter().map(named).collect(),
+        Value::Array(items) => {
+            let items: Option<Vec<_>> = items.iter().map(|item| crumb(&plain(item))).collect();
+            Some(vec![(name.to_owned(), items?.join(","))])
+        }
+        Value::Object(fields) => {
+            let fields = fields.iter().map(|(key, value)| {
+                let key = crumb(key).filter(|key| !key.contains('='))?;
+                Some((key, crumb(&plain(value))?))
+            });
+            let fields: Vec<(String, String)> = fields.collect::<Option<_>>()?;
+            if writing.explode {
+                return Some(fields);
+            }
+            let flat: Vec<String> = fields.into_iter().flat_map(|(k, v)| [k, v]).collect();
+            Some(vec![(name.to_owned(), flat.join(","))])
+        }
+        value => named(value).map(|pair| vec![pair]),
+    }
+}
+
+/// The text where a cookie may hold it as it is (RFC 6265, `cookie-octet`).
+fn crumb(text: &str) -> Option<String> {
+    let bare = text
+        .strip_prefix('"')
+        .and_then(|rest| rest.strip_suffix('"'));
+    let legal = |c: char| c.is_ascii_graphic() && !matches!(c, '"' | ',' | ';' | '\\');
+    let whole = bare.unwrap_or(text).chars().all(legal);
+    whole.then(|| text.to_owned())
+}
+
 /// A list of plain values as one text, where its elements do not stand each for itself.
 pub(super) fn joined(value: &Value, writing: Writing) -> Option<Value> {
     let items = value.as_array().filter(|_| !writing.explode)?;

@@ -263,10 +263,18 @@ async fn load(
         Some(path) if !is_address => Source::place(&path.to_string_lossy(), &folder),
         _ => Source::place(spec, &folder),
     };
+    let ref_folder = described.ref_folder.as_ref();
+    let ref_folder = ref_folder.map(|named| resolver.filled(named)).transpose()?;
+    let ref_folder = ref_folder.map(|named| {
+        let named = named.expose();
+        let known = resolver.surroundings().resolve(named);
+        known.unwrap_or_else(|| folder.join(named))
+    });
     let source = Source {
         adapter: name.to_owned(),
         place,
         ref_hosts: described.ref_hosts.clone(),
+        ref_folder,
         allow_private: described.allow_private_addresses,
     };
     let settings = settings(described, tokens, resolver).await?;

@@ -69,6 +69,54 @@ fn values_go_where_they_belong() {
 }
 
 #[test]
+fn the_style_of_cookies_escapes_nothing_and_lets_no_value_end_its_cookie() {
+    let paths =
+        |more: &Value| json!({"/x": {"get": {"parameters": [parameter("c", "cookie", more)]}}});
+    let check = |more: Value, value: Value, expected: Option<&str>| {
+        let outcome = sent(&paths(&more), &json!({"c": value}));
+        match expected {
+            Some(cookie) => {
+                let text = outcome.unwrap();
+                assert_eq!(
+                    text.lines().last(),
+                    Some(format!("cookie: {cookie}").as_str())
+                );
+            }
+            None => assert!(
+                matches!(&outcome, Err(Failure::Arguments(why)) if why.contains("`c`")),
+                "{value}: {outcome:?}"
+            ),
+        }
+    };
+    let cookie = json!({"style": "cookie"});
+    let joined = json!({"style": "cookie", "explode": false});
+    check(cookie.clone(), json!("a/b+c==%20"), Some("c=a/b+c==%20"));
+    check(cookie.clone(), json!("\"q\""), Some("c=\"q\""));
+    check(cookie.clone(), json!(["a", 1]), Some("c=a; c=1"));
+    check(joined.clone(), json!(["a", 1]), Some("c=a,1"));
+    check(
+        cookie.clone(),
+        json!({"k": "a", "l": true}),
+        Some("k=a; l=true"),
+    );
+    check(joined, json!({"k": "a", "l": 2}), Some("c=k,a,l,2"));
+    for broken in [
+        "x; admin=1",
+        "x,y",
+        "a b",
+        "a\r\nx: 1",
+        "\u{e9}",
+        "\\",
+        "\"a\"b\"",
+    ] {
+        check(cookie.clone(), json!(broken), None);
+    }
+    check(cookie.clone(), json!({"k; admin": "1"}), None);
+    check(cookie, json!({"k=1; a": "1"}), None);
+    check(json!({"style": "form"}), json!("x;y"), Some("c=x%3By"));
+}
+
+#[test]
 fn null_is_sent_in_json_and_nowhere_else() {
     let schema = json!({"type": "object", "properties": {
         "assignee": {"type": ["string", "null"]}}, "additionalProperties": true});

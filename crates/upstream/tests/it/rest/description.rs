@@ -9,6 +9,7 @@ fn source(place: Place) -> Source {
         adapter: "demo".to_owned(),
         place,
         ref_hosts: Vec::new(),
+        ref_folder: None,
         allow_private: false,
     }
 }
@@ -55,6 +56,61 @@ async fn several_files_make_one_description() {
             "{part}: {warnings:?}"
         );
     }
+}
+
+#[tokio::test]
+async fn files_above_the_description_are_read_within_the_folder_that_is_named() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let main = write(
+        "specs/api/main.yaml",
+        "openapi: 3.0.0\npaths:\n  /a:\n    get:\n      operationId: getA\n      parameters:\n        - $ref: '../common/q.yaml#/q'\n        - $ref: '../../outside.yaml#/q'\n",
+    );
+    let parameter =
+        |name: &str| format!("q: {{name: {name}, in: query, schema: {{type: integer}}}}");
+    write("specs/common/q.yaml", &parameter("q"));
+    write("outside.yaml", &parameter("out"));
+    #[cfg(unix)]
+    std::os::unix::fs::symlink(folder.path(), folder.path().join("specs/up")).unwrap();
+    let load = async |ref_folder: Option<&str>| {
+        let source = Source {
+            ref_folder: ref_folder.map(|name| folder.path().join(name)),
+            ..source(Place::File(main.clone()))
+        };
+        let api = source.load().await.unwrap();
+        let schema = &api.operation("get-a").unwrap().tool.input_schema;
+        let names: Vec<String> = schema["properties"]
+            .as_object()
+            .unwrap()
+            .keys()
+            .cloned()
+            .collect();
+        let warnings: Vec<String> = api.warnings.iter().map(ToString::to_string).collect();
+        (names.join(" "), warnings.join("\n"))
+    };
+    let (names, warnings) = load(None).await;
+    assert_eq!(names, "");
+    assert!(
+        warnings.contains("name a folder that holds both as refFolder"),
+        "{warnings}"
+    );
+    let (names, warnings) = load(Some("specs")).await;
+    assert_eq!(names, "q");
+    assert!(warnings.contains("it is not in refFolder"), "{warnings}");
+    assert_eq!(load(Some(".")).await.0, "q out");
+    // What counts is where a file is, not what leads there.
+    let text = std::fs::read_to_string(&main).unwrap();
+    std::fs::write(
+        &main,
+        text.replace("../../outside.yaml", "../up/outside.yaml"),
+    )
+    .unwrap();
+    assert_eq!(load(Some("specs")).await.0, "q");
 }
 
 #[tokio::test]
