@@ -388,7 +388,17 @@ fn by_method(
             None => written(reading, &resource, words, "post"),
         },
         "PUT" | "PATCH" => written(reading, &resource, words, "update"),
-        _ => return None,
+        // What a method of its own does is not known, unless it or the name says the worst.
+        own => {
+            let called = name::read(&[own.to_ascii_lowercase()], None);
+            let worst = [named, pathed.as_ref(), called.as_ref()]
+                .into_iter()
+                .flatten();
+            let worst = worst
+                .max_by_key(|r| r.risk)
+                .filter(|r| r.risk >= Risk::High)?;
+            (worst.risk, Some(spoken(worst)))
+        }
     };
     let detail = match because {
         Some(because) => format!("{method}, {because}"),
@@ -443,6 +453,10 @@ fn outspoken(reading: &Reading) -> bool {
     reading.verb.class > Class::Probe
         && match reading.place {
             Place::Leading => reading.verb.grade == Grade::Plain,
+            // What is shown may be the trash, or empty.
+            Place::Trailing if reading.verb.class == Class::Destroy => {
+                reading.verb.grade == Grade::Plain
+            }
             Place::Trailing => reading.verb.grade != Grade::Noun,
             Place::Inner => false,
         }

@@ -28,6 +28,9 @@ const METHODS: [&str; 9] = [
     "get", "put", "post", "delete", "options", "head", "patch", "trace", "query",
 ];
 
+/// Where a parameter may stand.
+const SPOTS: [&str; 5] = ["path", "query", "querystring", "header", "cookie"];
+
 /// Headers that belong to the protocol or to authentication, never to an argument.
 const OWN_HEADERS: [&str; 12] = [
     "accept",
@@ -170,7 +173,8 @@ impl<'a> Reader<'a> {
         }
         let mut flat = Flat::default();
         let parameters = self.parameters(item, operation);
-        for spot in ["path", "query", "querystring", "header", "cookie"] {
+        self.misplaced(&parameters);
+        for spot in SPOTS {
             let here = parameters.iter().filter(|p| p.text("in") == Some(spot));
             for parameter in here {
                 self.parameter(*parameter, &mut flat);
@@ -231,6 +235,11 @@ impl<'a> Reader<'a> {
     fn parameters(&mut self, item: Item<'a>, operation: Spot<'a>) -> Vec<Spot<'a>> {
         let mut found: Vec<Spot<'a>> = Vec::new();
         let declared = [operation, item.outer, item.item].into_iter();
+        let listed = |part: &Spot<'a>| part.get("parameters").is_none_or(|p| p.value.is_array());
+        if !declared.clone().all(|part| listed(&part)) {
+            self.warn
+                .add("its parameters are left out: they are not a list");
+        }
         for parameter in declared.flat_map(|part| part.list("parameters").collect::<Vec<_>>()) {
             match self.library.settle(parameter) {
                 Ok(parameter) => {
@@ -243,6 +252,21 @@ impl<'a> Reader<'a> {
             }
         }
         found
+    }
+
+    /// Tells of parameters that stand nowhere in a request.
+    fn misplaced(&mut self, parameters: &[Spot<'a>]) {
+        let body = ["body", "formData"].as_slice();
+        for parameter in parameters {
+            let spot = parameter.text("in").unwrap_or_default();
+            if !SPOTS.contains(&spot) && !(self.old && body.contains(&spot)) {
+                let name = brief(parameter.text("name").unwrap_or_default());
+                self.warn.add(format!(
+                    "the parameter `{name}` is left out: its `in` is none of {}",
+                    SPOTS.join(", ")
+                ));
+            }
+        }
     }
 
     fn parameter(&mut self, parameter: Spot<'a>, flat: &mut Flat) {

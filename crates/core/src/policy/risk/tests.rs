@@ -294,6 +294,39 @@ fn a_get_whose_path_ends_with_an_act_is_not_a_read_for_want_of_an_operation_id()
 }
 
 #[test]
+fn a_method_of_its_own_is_rated_by_what_is_worst() {
+    let table = [
+        ("PURGE", "purge-cache", Risk::Destructive),
+        ("PURGE", "cache", Risk::Destructive),
+        ("LINK", "delete-user", Risk::Destructive),
+        ("LINK", "send-message", Risk::High),
+        ("LINK", "list-users", Risk::High),
+        ("SEARCH", "search-users", Risk::High),
+        ("COPY", "copy-file", Risk::High),
+    ];
+    for (method, name, expected) in table {
+        assert_eq!(
+            of_operation(method, "/x", name),
+            expected,
+            "{method} {name}"
+        );
+    }
+}
+
+#[test]
+fn the_trash_and_what_is_empty_can_be_read() {
+    for name in ["folders_trash", "cart-empty"] {
+        assert_eq!(of_operation("GET", "/x", name), Risk::Low, "{name}");
+        assert_eq!(
+            of_operation("POST", "/x", name),
+            Risk::Destructive,
+            "{name}"
+        );
+    }
+    assert_eq!(of_operation("GET", "/x", "auth_revoke"), Risk::Destructive);
+}
+
+#[test]
 fn scopes_raise_a_risk_and_never_lower_it() {
     let table = [
         ("POST", "archive-repo", "repo:delete", Risk::Destructive),

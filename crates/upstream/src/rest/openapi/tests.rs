@@ -297,6 +297,24 @@ fn a_ten_megabyte_description_is_cut() {
 }
 
 #[test]
+fn parameters_that_stand_nowhere_are_told_with_their_operation() {
+    let api = load(&json!({"openapi": "3.0.0", "paths": {
+        "/a": {"get": {"parameters": [{"name": "x", "in": "body"}, {"name": "y", "in": "query"}, {"name": "z"}]}},
+        "/b": {"get": {"parameters": "none"}}}}));
+    assert_eq!(api.operations[0].inputs.len(), 1);
+    let told: Vec<String> = api.warnings.iter().map(ToString::to_string).collect();
+    let spots = "path, query, querystring, header, cookie";
+    assert_eq!(
+        told,
+        [
+            format!("GET /a: the parameter `x` is left out: its `in` is none of {spots}"),
+            format!("GET /a: the parameter `z` is left out: its `in` is none of {spots}"),
+            "GET /b: its parameters are left out: they are not a list".to_owned(),
+        ]
+    );
+}
+
+#[test]
 fn a_circle_of_all_of_costs_that_part_only() {
     let api = load(&json!({"openapi": "3.0.0", "components": {"schemas": {
         "A": {"allOf": [{"$ref": "#/components/schemas/B"}, {"properties": {"a": {"type": "string"}}}]},
