@@ -198,7 +198,8 @@ impl Engine {
             self.upstream.standing(&supplier.name).health == Health::Connected
         };
         Counts {
-            servers_configured: snapshot.config.servers.len(),
+            servers_configured: snapshot.config.servers.len()
+                + snapshot.config.settings.adapters.len(),
             servers_connected: snapshot.suppliers().filter(connected).count(),
             tools_enabled,
             tools_total,

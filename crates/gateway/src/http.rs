@@ -210,6 +210,7 @@ async fn no_such_method(method: Method, uri: Uri) -> Response {
 async fn check(State(door): State<Arc<Door>>, request: Request, next: Next) -> Response {
     let _under_way = door.work.tasks.token();
     let path = metrics::label(request.uri().path());
+    let is_api = request.uri().path().starts_with("/api/");
     let begun = tokio::time::Instant::now();
     let guard = door.guard.load_full();
     let sharing = Sharing::of(&guard, request.headers());
@@ -217,6 +218,7 @@ async fn check(State(door): State<Arc<Door>>, request: Request, next: Next) -> R
     let mut response = match (guard.check(request.headers(), request.uri()), preflight) {
         (Ok(()), Some(preflight)) => preflight,
         (Ok(()), None) => next.run(request).await,
+        (Err(why), _) if is_api => api::refused(StatusCode::FORBIDDEN, &why),
         (Err(why), _) => (StatusCode::FORBIDDEN, format!("{why}\n")).into_response(),
     };
     let nosniff = HeaderValue::from_static("nosniff");

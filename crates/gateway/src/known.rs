@@ -63,7 +63,7 @@ pub fn counts(config: &Config, surroundings: &Surroundings, now_ms: i64) -> Coun
             .enabled
     });
     Counts {
-        servers_configured: config.servers.len(),
+        servers_configured: config.servers.len() + config.settings.adapters.len(),
         servers_connected: 0,
         tools_enabled: enabled.count(),
         tools_total: tools.len(),

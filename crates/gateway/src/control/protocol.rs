@@ -191,7 +191,7 @@ pub struct Status {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Counts {
-    /// Servers in the configuration.
+    /// Servers in the configuration, REST APIs included.
     pub servers_configured: usize,
     /// Servers with an open connection.
     pub servers_connected: usize,

@@ -61,6 +61,10 @@ fn the_documented_path_runs_tools_under_the_policy_of_every_door() {
     );
     let advice = refused["suggestion"].as_str().unwrap();
     assert!(advice.contains("the header Idempotency-Key"), "{advice}");
+    assert_eq!(
+        refused["next_step"],
+        "Send the request again with the header Idempotency-Key"
+    );
     let broken = web.get(CHARGE);
     assert_eq!(broken.status, 405);
     assert_eq!(broken.headers["allow"], "POST");
@@ -96,9 +100,23 @@ fn the_documented_path_runs_tools_under_the_policy_of_every_door() {
         &web.tell("/api/adapters/paystack/tools/fly", &[], &json!({})),
         Code::ToolNotFound,
     );
-    problem(
+    let nobody = problem(
         &web.tell("/api/adapters/nobody/tools/fly", &[], &json!({})),
         Code::ServerNotFound,
+    );
+    assert_eq!(
+        nobody["next_step"],
+        "Use GET /api/adapters to see what there is"
+    );
+    let foreign = [("origin", "https://elsewhere.example.com")];
+    let foreign = web.tell(CHARGE, &foreign, &charge());
+    assert_eq!(foreign.status, 403);
+    assert_eq!(foreign.headers["content-type"], "application/problem+json");
+    assert!(
+        foreign.json()["detail"]
+            .as_str()
+            .unwrap()
+            .contains("allowedOrigins")
     );
     problem(&web.tell(CHARGE, &key, &json!([1])), Code::ValidationError);
     let wrong = json!({"amount": "much"});
@@ -259,7 +277,8 @@ fn what_runs_the_gateway_needs_its_scope() {
     web.bear(&admin);
     assert!(fine(&web.get("/api/v1/audit?limit=5"))["records"].is_array());
     let stats = fine(&web.get("/api/v1/stats"));
-    assert!(stats["servers"].is_object() && stats["counters"].is_object());
+    assert!(stats["counters"].is_object());
+    assert_eq!(stats["servers"]["configured"], 1);
     let shown = fine(&web.get("/api/v1/configuration"));
     assert_eq!(shown["adapters"][0]["secret_env"], "PAYSTACK_SECRET_KEY");
     assert_eq!(

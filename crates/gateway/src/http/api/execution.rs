@@ -49,7 +49,7 @@ impl Counter {
         let told = self.desk().execute(&asked.caller, execution).await;
         let (mut answer, blocks) = told.map_err(|mut error| {
             error.suggestion = error.suggestion.as_deref().map(worded);
-            Problem::of(&error, Some(id))
+            Problem::of(&error, Some(id)).next_in(worded)
         })?;
         if answer["resultType"] == "input_required" {
             return Err(Problem::plain(
@@ -91,6 +91,9 @@ fn with_headers(mut options: CallOptions, asked: &Asked) -> CallOptions {
 /// Advice for who runs a tool by its path, where key and confirmation are headers.
 fn in_headers(advice: &str) -> String {
     advice
+        .replace("Call POST /api/v1/execute again", "Send the request again")
+        .replace("call POST /api/v1/execute again", "send the request again")
+        .replace("options.", "")
         .replace("confirmed: true", "the header X-Confirmed: true")
         .replace("idempotency_key", "the header Idempotency-Key")
 }

@@ -34,6 +34,14 @@ impl Problem {
         )
     }
 
+    /// The same with what to do next in other words.
+    pub(super) fn next_in(self, words: fn(&str) -> String) -> Self {
+        Self {
+            fields: reworded(self.fields, words),
+            ..self
+        }
+    }
+
     /// What a tool said that failed, as it was told.
     pub(super) fn told(code: Code, detail: &str, told: Value, retry_after_ms: Option<u64>) -> Self {
         let status = code.http_status();
@@ -46,12 +54,34 @@ impl Problem {
         if let Value::Object(told) = told {
             fields.extend(told);
         }
+        let fields = reworded(fields, over_rest);
         Self {
             status,
             fields,
             retry_after_ms,
         }
     }
+}
+
+/// What to do next, in other words.
+fn reworded(mut fields: Map<String, Value>, words: fn(&str) -> String) -> Map<String, Value> {
+    if let Some(Value::String(next)) = fields.get_mut("next_step") {
+        *next = words(next);
+    }
+    fields
+}
+
+/// Advice that names the tools of an agent, with the paths that do the same here.
+fn over_rest(advice: &str) -> String {
+    advice
+        .replace("gateway.intent", "POST /api/v1/intent")
+        .replace("gateway.adapters", "GET /api/adapters")
+        .replace("gateway.tools", "GET /api/v1/servers/{server}/tools")
+        .replace("gateway.execute", "POST /api/v1/execute")
+        .replace(
+            "Use gateway.reference with topic errors",
+            "Do as error.message says and ask again",
+        )
 }
 
 fn about(status: u16, title: &str, detail: &str) -> Map<String, Value> {
