@@ -195,6 +195,9 @@ fn next_step(error: &Error) -> String {
         }
         Code::ToolNotFound => "Use gateway.intent with your task to find the tool_id",
         Code::ServerNotFound => "Use gateway.adapters to see what there is",
+        Code::ToolValidationError if error.more.violations.is_none() => {
+            "Correct params as error.message says and call gateway.execute again"
+        }
         Code::ToolValidationError => {
             "Correct params as error.violations says and call gateway.execute again"
         }
@@ -267,6 +270,17 @@ mod tests {
             told["error"],
             json!({"code": "TOOL_EXECUTION_ERROR", "message": "The API answered HTTP 404: no such order",
                 "status": 404, "suggestion": "List."})
+        );
+    }
+
+    #[test]
+    fn violations_are_named_where_there_are_any() {
+        let error = Error::new(Code::ToolValidationError, "There is no argument `x`.");
+        let told = failure(&error, None);
+        assert!(told["error"].get("violations").is_none(), "{told}");
+        assert_eq!(
+            told["next_step"],
+            "Correct params as error.message says and call gateway.execute again"
         );
     }
 

@@ -27,6 +27,9 @@ pub enum Failure {
     /// The connection broke after the request was sent.
     #[error("the connection broke: {0}")]
     Broken(String),
+    /// It sent the call on to another host.
+    #[error("it redirects to {0}, which is not followed")]
+    Elsewhere(String),
     /// The arguments cannot be made into a request.
     #[error("the arguments cannot be sent: {0}")]
     Arguments(String),

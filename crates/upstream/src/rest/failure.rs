@@ -60,7 +60,7 @@ impl From<Failure> for crate::mcp::Failure {
             Failure::TimedOut(timeout) => Self::TimedOut(timeout),
             Failure::TooLarge(bytes) => Self::TooLarge(bytes),
             Failure::Broken(why) => Self::Broken(why),
-            Failure::Elsewhere(_) => Self::Broken(failure.to_string()),
+            Failure::Elsewhere(host) => Self::Elsewhere(host),
             Failure::Unreachable(why) => Self::Unreachable(why),
             Failure::Arguments(why) => Self::Arguments(why),
             Failure::Configuration(why) => Self::Configuration(why),

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use toolcrib_core::Code;
-use toolcrib_core::limits::FAULT_TEXT_CHARS_MAX;
+use toolcrib_core::limits::{EXCERPT_CHARS_MAX, FAULT_TEXT_CHARS_MAX};
 use toolcrib_core::rpc::Fault;
 use toolcrib_store::audit::Outcome;
 use toolcrib_store::idempotency::KeyFate;
@@ -252,6 +252,16 @@ fn failed(failure: &Failure, had_no_effect: bool) -> Box<Error> {
             )
             .suggest("The call had no effect; have the configuration corrected");
         }
+        Failure::Elsewhere(host) => {
+            let host: String = cover(host).chars().take(EXCERPT_CHARS_MAX).collect();
+            return Error::new(
+                Code::ToolExecutionError,
+                format!("Tool execution failed: its server redirects to {host}, which is not followed."),
+            )
+            .suggest(
+                "Whether the call took effect is not known; if that host is meant, have it configured as the server's address",
+            );
+        }
         Failure::Broken(_) => "the connection to its server broke before an answer came",
         Failure::Status { status, .. } => {
             return Error::new(
@@ -414,6 +424,11 @@ mod tests {
         assert_eq!(
             wrong.message,
             "The arguments cannot be sent: `file` must be a text in base64."
+        );
+        let away = failed(&Failure::Elsewhere("other.example.com".into()), false);
+        assert_eq!(
+            away.message,
+            "Tool execution failed: its server redirects to other.example.com, which is not followed."
         );
         let told = failed(&Failure::Configuration("set baseUrl".into()), true);
         assert_eq!(
