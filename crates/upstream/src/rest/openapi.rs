@@ -259,7 +259,8 @@ impl<'a> Reader<'a> {
         let body = ["body", "formData"].as_slice();
         for parameter in parameters {
             let spot = parameter.text("in").unwrap_or_default();
-            if !SPOTS.contains(&spot) && !(self.old && body.contains(&spot)) {
+            let known = SPOTS.contains(&spot) || self.old && body.contains(&spot);
+            if !known {
                 let name = brief(parameter.text("name").unwrap_or_default());
                 self.warn.add(format!(
                     "the parameter `{name}` is left out: its `in` is none of {}",

@@ -58,8 +58,9 @@ pub(super) fn question(field: &Field<'_>, stood: Option<&str>) -> Option<String>
 fn is_silent(field: &Field<'_>) -> bool {
     let whole = field.outline.types.contains(&"integer") && !field.outline.allows("number");
     let said = field.outline.description().unwrap_or("");
-    let names = |word: &str| money::says_currency(word) || UNITS[..4].contains(&word);
-    let named = words(said).iter().any(|word| names(word))
+    let tells =
+        |word: &str| money::says_currency(word) || word != "currency" && UNITS.contains(&word);
+    let named = words(said).iter().any(|word| tells(word))
         || said
             .split(|c: char| !c.is_alphabetic())
             .any(money::is_currency);
