@@ -81,6 +81,11 @@ pub fn at_most(text: &str) -> usize {
             let cost;
             (cost, lead) = gap(spaces, first.map(kind), before == Some(Kind::Mark));
             total += cost;
+            if before == Some(Kind::Mark) && spaces.iter().all(|b| is_line_end(*b)) {
+                // Slashes after line ends after a mark still belong to the mark's piece.
+                from = end_of(&bytes[..run_end], from, |b| b == b'/');
+                total += from - spaces_end;
+            }
         }
         let opened = from > spaces_end && first.map(kind) == Some(Kind::Mark);
         let (cost, last) = pieces(text, from..run_end, lead, opened);
@@ -99,6 +104,10 @@ pub fn fits(text: &str, tokens: usize) -> bool {
 
 fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
+}
+
+fn is_line_end(byte: u8) -> bool {
+    matches!(byte, b'\r' | b'\n')
 }
 
 fn end_of(bytes: &[u8], from: usize, holds: impl Fn(u8) -> bool) -> usize {
@@ -128,7 +137,7 @@ fn kind(c: char) -> Kind {
 
 /// What spaces cost on their own, and the space that begins the next piece instead.
 fn gap(spaces: &[u8], next: Option<Kind>, after_mark: bool) -> (usize, Option<usize>) {
-    let lines = spaces.iter().rposition(|b| matches!(b, b'\r' | b'\n'));
+    let lines = spaces.iter().rposition(|b| is_line_end(*b));
     let (broken, rest) = spaces.split_at(lines.map_or(0, |at| at + 1));
     // Line ends right after a mark belong to the mark's piece.
     let lines_cost = if !after_mark && broken.len() <= LINES_JOINED && all(broken, b'\n') {

@@ -147,6 +147,20 @@ fn the_count_of_written_text_is_near_the_truth() {
 }
 
 #[test]
+fn slashes_after_a_mark_and_line_ends_are_not_counted_with_what_follows() {
+    for text in [
+        ":\r/A",
+        "}\n/delete",
+        ":\n//a\n/b",
+        ":\r\n/:A",
+        ":\n/\n\n/x y",
+        ": \n/A",
+    ] {
+        check(text);
+    }
+}
+
+#[test]
 fn what_is_shorter_than_the_budget_in_bytes_fits() {
     assert!(fits("zqzq", 4));
     assert!(fits("create an issue", 3));
@@ -158,6 +172,11 @@ proptest! {
 
     #[test]
     fn ascii_is_never_counted_too_low(text in "[ -~\n\r\t]{0,60}") {
+        prop_assert!(at_most(&text) >= real(&text));
+    }
+
+    #[test]
+    fn lines_and_slashes_are_never_counted_too_low(text in "([:}\"/]{1,2}|[\n\r/]{1,3}|[ \t]|[A-Z]|[a-z]{1,4}|[0-9]){0,24}") {
         prop_assert!(at_most(&text) >= real(&text));
     }
 
