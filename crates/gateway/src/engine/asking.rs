@@ -6,10 +6,12 @@ use std::time::Duration;
 
 use tokio::sync::watch;
 use toolcrib_core::limits::{LIST_AGAIN_MS, LIST_RETRY_MS};
+use toolcrib_core::policy::Caller;
 
 use super::Engine;
 use super::cache::Cache;
 use super::discovery::DiscoveryError;
+use super::find::is_known_to;
 use super::rack::{Rack, Source};
 use super::snapshot::Snapshot;
 use super::stock::Terms;
@@ -104,6 +106,25 @@ fn is_open(attempt: &watch::Receiver<()>) -> bool {
     attempt.has_changed().is_ok()
 }
 
+/// Which servers a look at the catalog is about.
+#[derive(Clone, Copy)]
+pub(super) enum About<'a> {
+    /// One, of which whoever looks may know.
+    One(&'a str),
+    /// All that a caller may know of: the others are neither asked nor counted.
+    KnownTo(&'a Caller),
+}
+
+impl About<'_> {
+    fn is(self, rack: &Rack, snapshot: &Snapshot) -> bool {
+        let concerned = match self {
+            Self::One(name) => *rack.supplier.name == *name,
+            Self::KnownTo(caller) => is_known_to(caller, rack, &snapshot.rulebook),
+        };
+        rack.supplier.enabled && concerned
+    }
+}
+
 /// The catalog, and how much of it is missing.
 pub(super) struct View {
     pub(super) snapshot: Arc<Snapshot>,
@@ -116,19 +137,16 @@ pub(super) struct View {
 impl Engine {
     /// The catalog, after servers whose tools are not known had `patience` to say them. Lists that
     /// are only old answer at once and are asked for again meanwhile.
-    pub(super) async fn view(self: &Arc<Self>, server: Option<&str>, patience: Duration) -> View {
+    pub(super) async fn view(self: &Arc<Self>, about: About<'_>, patience: Duration) -> View {
         let before = self.snapshot();
-        let concerned = |rack: &&Arc<Rack>| {
-            rack.supplier.enabled && server.is_none_or(|name| *rack.supplier.name == *name)
-        };
         let mut waits = Vec::new();
         let (now_ms, keeps, cache) = (self.clock.now_ms(), self.keeps(), self.cache.load_full());
         let (mut kept, mut asked) = (0, 0);
-        let racks: Vec<&Arc<Rack>> = match server {
-            Some(name) => before.own_rack(name).into_iter().collect(),
-            None => before.racks().collect(),
+        let racks: Vec<&Arc<Rack>> = match about {
+            About::One(name) => before.own_rack(name).into_iter().collect(),
+            About::KnownTo(_) => before.racks().collect(),
         };
-        for rack in racks.into_iter().filter(concerned) {
+        for rack in racks.into_iter().filter(|rack| about.is(rack, &before)) {
             if rack.is_known() && keeps {
                 kept += 1;
             } else {
@@ -139,7 +157,7 @@ impl Engine {
             }
             let attempt = self.ask(&rack.supplier, Wish::Fresh);
             if !rack.is_known() || !keeps {
-                if server.is_some() && attempt.is_some() {
+                if matches!(about, About::One(_)) && attempt.is_some() {
                     self.upstream.hurry(&rack.supplier.name);
                 }
                 waits.extend(attempt);
@@ -155,9 +173,9 @@ impl Engine {
             let _ = tokio::time::timeout(patience, all).await;
         }
         let snapshot = self.snapshot();
-        let unknown = snapshot.racks().filter(concerned).filter(|s| !s.is_known());
+        let unknown = snapshot.racks().filter(|rack| !rack.is_known());
         let (mut pending, mut failed) = (0, 0);
-        for rack in unknown {
+        for rack in unknown.filter(|rack| about.is(rack, &snapshot)) {
             if self.asking.is_running(&rack.supplier.name) {
                 pending += 1;
             } else {

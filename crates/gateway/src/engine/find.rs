@@ -14,7 +14,7 @@ use toolcrib_core::{Code, ToolId};
 use super::Engine;
 use super::answer::{Details, Found, Hit, ServerRow, Servers, ToolPage};
 use super::ask::{Listing, Search};
-use super::asking::View;
+use super::asking::{About, View};
 use super::discovery::DiscoveryError;
 use super::error::{Error, Result};
 use super::mark::Mark;
@@ -66,7 +66,8 @@ impl Engine {
         rack.is_some_and(|rack| is_known_to(caller, rack, &snapshot.rulebook))
     }
 
-    /// Finds tools for a wish. Servers whose tools are not known are asked, and waited for a little.
+    /// Finds tools for a wish. Servers that the caller may know of and whose tools are not known are asked, and
+    /// waited for a little.
     pub async fn search_tools(self: &Arc<Self>, caller: &Caller, search: Search) -> Result<Found> {
         self.require_on()?;
         if search.query.trim().is_empty() && search.pattern.is_none() {
@@ -80,7 +81,11 @@ impl Engine {
             None => None,
         };
         let patience = search.patience.unwrap_or(SEARCH_WAIT);
-        let view = self.view(server.as_deref(), patience).await;
+        let about = match &server {
+            Some(name) => About::One(name),
+            None => About::KnownTo(caller),
+        };
+        let view = self.view(about, patience).await;
         if let Some(name) = server.as_deref().filter(|_| view.failed > 0) {
             // Nothing found would say that the server has no such tool, which nobody knows.
             return Err(self.unreachable(name));
@@ -153,6 +158,7 @@ impl Engine {
     ) -> Result<Details> {
         self.require_on()?;
         self.see_settlements().await;
+        self.named_rack(caller, server)?;
         let (cache, now_ms) = (self.cache.load_full(), self.clock.now_ms());
         let entry = if let Some(entry) = cache.get_tool_details(server, tool, now_ms) {
             entry
@@ -233,7 +239,7 @@ impl Engine {
             .of_server(&name));
         }
         let patience = Duration::from_millis(rack.supplier.start_timeout_ms);
-        let view = self.view(Some(&name), patience).await;
+        let view = self.view(About::One(&name), patience).await;
         let rack = view.snapshot.rack(&name).cloned().unwrap_or(rack);
         if rack.is_known() {
             return Ok(rack);

@@ -24,6 +24,7 @@ use std::time::Duration;
 use super::outcome::rate_limited;
 use super::record::{masked, unrecorded};
 use crate::engine::Engine;
+use crate::engine::asking::About;
 use crate::engine::buckets::shared;
 use crate::engine::error::Error;
 use crate::engine::passage::Asking;
@@ -208,7 +209,7 @@ impl Engine {
         }
         // Whether it waits shows in its tools, so they must be known.
         let patience = Duration::from_millis(rack.supplier.start_timeout_ms);
-        let view = self.view(Some(server), patience).await;
+        let view = self.view(About::One(server), patience).await;
         match view.snapshot.own_rack(server) {
             Some(rack) if rack.is_known() => approval_of(rack),
             _ => Approval::Pending(Wait::Server),

@@ -44,6 +44,42 @@ async fn a_key_learns_of_no_server_that_none_of_its_scopes_can_open() {
 }
 
 #[tokio::test]
+async fn a_search_neither_asks_nor_counts_servers_that_no_scope_of_its_caller_can_open() {
+    let shop = Workshop::open(SERVERS).await;
+    let failure = DiscoveryError::ConnectionFailed("away".into());
+    shop.puppets.list("github", Lists::Fails(failure));
+    let matching = Search {
+        pattern: Some("*issue*".into()),
+        ..Search::default()
+    };
+    let (reader, stranger) = (keyed(&["notes-v2:read"]), keyed(&["calendar:read"]));
+    for (agent, asked) in [(&stranger, &[][..]), (&reader, &["list notes-v2"])] {
+        for search in [search("create an issue"), matching.clone()] {
+            let found = shop.engine.search_tools(agent, search).await.unwrap();
+            assert_eq!((found.pending_servers, found.failed_servers), (0, 0));
+            assert_eq!(shop.puppets.seen(), asked);
+        }
+    }
+    let search = search("create an issue");
+    let found = shop.engine.search_tools(&shop.local(), search).await;
+    assert_eq!(found.unwrap().failed_servers, 1, "who may know is told");
+}
+
+#[tokio::test]
+async fn details_that_somebody_else_looked_at_tell_nobody_that_their_server_is_there() {
+    let shop = Workshop::open(SERVERS).await;
+    let engine = &shop.engine;
+    let person = shop.local();
+    let seen = engine.tool_details(&person, "github", "createIssue");
+    seen.await.unwrap();
+    let stranger = keyed(&["calendar:read"]);
+    for tool in ["createIssue", "none"] {
+        let refused = engine.tool_details(&stranger, "github", tool).await;
+        assert_eq!(refused.unwrap_err().code, Code::ServerNotFound, "{tool}");
+    }
+}
+
+#[tokio::test]
 async fn nothing_is_connected_until_it_is_needed() {
     let shop = Workshop::open(SERVERS).await;
     let servers = shop.engine.list_servers(&shop.local()).await.unwrap();
