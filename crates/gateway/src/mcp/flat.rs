@@ -20,6 +20,7 @@ use toolcrib_core::schema::signature;
 
 use super::bridge::{self, Bridge, OPTIONS, execution, failure, options_in};
 use super::fields::{Fields, raw};
+use super::full::given::Given;
 use super::full::no_such;
 use super::gate::limited;
 use super::listen::MISSED;
@@ -103,6 +104,7 @@ fn only(used: &[(&str, Kind)]) -> Result<(), String> {
 pub struct Flat {
     engine: Arc<Engine>,
     changes: OnceLock<broadcast::Sender<Change>>,
+    given: Arc<Given>,
 }
 
 impl Flat {
@@ -111,6 +113,7 @@ impl Flat {
         Self {
             engine,
             changes: OnceLock::new(),
+            given: Arc::default(),
         }
     }
 
@@ -119,11 +122,22 @@ impl Flat {
     }
 
     async fn list(&self, context: &Context) -> Outcome {
+        let server = self.sole()?.name.to_string();
         let listing = Listing {
-            server: self.sole()?.name.to_string(),
+            server: server.clone(),
             ..Listing::default()
         };
-        let page = match self.engine.list_tools(&context.caller, listing).await {
+        let before = self.engine.snapshot();
+        let page = self.engine.list_tools(&context.caller, listing).await;
+        let now = self.engine.snapshot();
+        self.given.note(&server, &before, &now);
+        // What came meanwhile may be in nobody's list.
+        if let Some(changes) = self.changes.get()
+            && self.given.is_outdated(&now)
+        {
+            let _ = changes.send(Change::Tools);
+        }
+        let page = match page {
             Ok(page) => page,
             Err(error) if error.code == Code::ServerNotFound => {
                 return Ok(raw(&json!({ "tools": [] })));
@@ -197,7 +211,7 @@ impl Flat {
             Ok(said) => said,
             Err(Unpassed::Absent) => {
                 let mut capabilities = Map::new();
-                capabilities.insert("tools".into(), json!({}));
+                capabilities.insert("tools".into(), json!({ "listChanged": true }));
                 return Ok(Description::own(capabilities, None));
             }
             Err(Unpassed::Refused(error)) => return Err(unasked(&error)),
@@ -209,6 +223,10 @@ impl Flat {
             .unwrap_or_default();
         // A task would be a call without a permit.
         capabilities.remove("tasks");
+        // What a person accepts changes the list, also where the server itself never changes it.
+        if let Some(tools) = capabilities.get_mut("tools").and_then(Value::as_object_mut) {
+            tools.insert("listChanged".into(), json!(true));
+        }
         let info = said
             .info
             .and_then(|info| serde_json::from_str(info.get()).ok());
@@ -219,22 +237,41 @@ impl Flat {
         })
     }
 
-    /// Tells on what the server says has changed, and of its tools once they are known here.
+    /// Tells on what the server says has changed, and of its tools once they are known here; and of its tools
+    /// whenever others are offered than were listed.
     async fn tell(
         engine: Arc<Engine>,
-        mut reloads: watch::Receiver<u64>,
+        (mut reloads, mut restocks): (watch::Receiver<u64>, watch::Receiver<u64>),
+        given: Arc<Given>,
         mut followed: Followed,
         changes: broadcast::Sender<Change>,
     ) {
+        let tell_others = || {
+            if given.is_outdated(&engine.snapshot()) {
+                let _ = changes.send(Change::Tools);
+            }
+        };
         loop {
+            // What the server says comes first: the tools that are then fetched are told of once.
             let happening = tokio::select! {
+                biased;
                 happening = followed.happenings.next() => happening,
                 reloaded = reloads.changed() => match reloaded {
-                    Ok(()) if passed(&engine) == followed.server => continue,
+                    Ok(()) if passed(&engine) == followed.server => {
+                        tell_others();
+                        continue;
+                    }
                     Ok(()) => {
                         followed = Followed::now(&engine);
                         // Everything is another server's from now on.
                         Some(Happening::Missed)
+                    }
+                    Err(_) => None,
+                },
+                restocked = restocks.changed() => match restocked {
+                    Ok(()) => {
+                        tell_others();
+                        continue;
                     }
                     Err(_) => None,
                 },
@@ -243,6 +280,7 @@ impl Flat {
             let told = match (happening, &followed.server) {
                 (Happening::Tools, Some(server)) => {
                     engine.relist(server).await;
+                    given.is_outdated(&engine.snapshot());
                     vec![Change::Tools]
                 }
                 (Happening::Tools, None) => vec![Change::Tools],
@@ -433,9 +471,10 @@ impl Surface for Flat {
     fn changes(&self, _: &Caller) -> broadcast::Receiver<Change> {
         let changes = self.changes.get_or_init(|| {
             let changes = broadcast::Sender::new(CHANGES_MAX);
-            let (engine, reloads) = (Arc::clone(&self.engine), self.engine.reloads());
+            let (engine, given) = (Arc::clone(&self.engine), Arc::clone(&self.given));
+            let heard = (engine.reloads(), engine.restocks());
             let followed = Followed::now(&engine);
-            tokio::spawn(Self::tell(engine, reloads, followed, changes.clone()));
+            tokio::spawn(Self::tell(engine, heard, given, followed, changes.clone()));
             changes
         });
         changes.subscribe()

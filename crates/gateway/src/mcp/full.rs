@@ -1,7 +1,7 @@
 //! Every tool that the caller may run, each under a name that every client takes: for debugging.
 
 mod capability;
-mod given;
+pub(super) mod given;
 mod names;
 
 use std::collections::HashSet;

@@ -167,7 +167,9 @@ fn flat_mode_passes_everything_of_one_server_through() {
         greeted["result"]["serverInfo"]["name"],
         "conformance-fixture"
     );
-    assert!(greeted["result"]["capabilities"]["prompts"].is_object());
+    let offered = &greeted["result"]["capabilities"];
+    assert!(offered["prompts"].is_object());
+    assert_eq!(offered["tools"]["listChanged"], true);
     assert!(client.names().contains(&"test_simple_text".to_owned()));
     let simple = client.call("test_simple_text", json!({}));
     assert_eq!(text(&simple), "This is a simple text response for testing.");

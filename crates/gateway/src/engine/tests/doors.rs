@@ -8,6 +8,7 @@ use tokio_util::sync::CancellationToken;
 use toolcrib_core::limits::{FULL_PAGE_TOOLS, FULL_WAIT_MS};
 use toolcrib_core::policy::Caller;
 use toolcrib_core::rpc;
+use toolcrib_store::approval::{Target, Verdict};
 
 use crate::engine::definition::raw;
 use crate::engine::discovery::DiscoveryError;
@@ -212,6 +213,32 @@ async fn in_full_mode_and_beside_the_five_other_tools_of_a_server_are_told_of_an
         "the same tools are no news"
     );
     assert!(all.try_recv().is_err() && pins.try_recv().is_err());
+}
+
+#[tokio::test]
+async fn passed_through_tools_that_a_person_accepts_are_told_of_and_what_a_list_waits_for_is_not() {
+    let yaml = "servers: {github: {command: gh}}\npolicy: {approval: all}\n";
+    let shop = Workshop::open(yaml).await;
+    let flat = Flat::new(Arc::clone(&shop.engine));
+    let mut changes = flat.changes(&shop.local());
+    let listed = ask(&flat, shop.local(), "tools/list", json!({})).await;
+    assert_eq!(names(&listed), Vec::<String>::new(), "all of them wait");
+    let accepted = Target::Server("github".into());
+    let now_ms = shop.clock.now_ms();
+    shop.store
+        .settle_approvals(&accepted, Verdict::Approve, "ann", now_ms)
+        .await
+        .unwrap();
+    assert!(changes.try_recv().is_err());
+    shop.engine.see_settlements().await;
+    let told = tokio::time::timeout(Duration::from_secs(10), changes.recv()).await;
+    assert_eq!(told.expect("it is told").unwrap(), Change::Tools);
+    let listed = ask(&flat, shop.local(), "tools/list", json!({})).await;
+    assert_eq!(names(&listed).len(), 4);
+    let off = format!("{yaml}toolRules: [{{pattern: [delete_repo], enabled: false}}]\n");
+    shop.engine.reload(shop.config(&off)).await.unwrap();
+    let told = tokio::time::timeout(Duration::from_secs(10), changes.recv()).await;
+    assert_eq!(told.expect("it is told").unwrap(), Change::Tools);
 }
 
 #[tokio::test(start_paused = true)]

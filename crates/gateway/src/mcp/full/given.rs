@@ -8,14 +8,14 @@ use crate::engine::snapshot::Snapshot;
 
 /// The tools of each server as they were when a list was first made of them, or when news of them was last told.
 #[derive(Default)]
-pub(super) struct Given {
+pub(crate) struct Given {
     racks: Mutex<HashMap<String, Arc<Rack>>>,
 }
 
 impl Given {
     /// Notes what a list holds of a server that was asked between two looks at the catalog. What was given before
     /// stays noted: those who have that list were not told yet.
-    pub(super) fn note(&self, server: &str, before: &Snapshot, after: &Snapshot) {
+    pub(crate) fn note(&self, server: &str, before: &Snapshot, after: &Snapshot) {
         let known = before.own_rack(server).filter(|rack| rack.is_known());
         if let Some(rack) = known.or_else(|| after.own_rack(server)) {
             let mut racks = self.racks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -25,7 +25,7 @@ impl Given {
     }
 
     /// Whether a server offers something else than was given of it. What it offers now counts from now on.
-    pub(super) fn is_outdated(&self, now: &Snapshot) -> bool {
+    pub(crate) fn is_outdated(&self, now: &Snapshot) -> bool {
         let mut racks = self.racks.lock().unwrap_or_else(PoisonError::into_inner);
         let mut is_outdated = false;
         racks.retain(|server, given| {
