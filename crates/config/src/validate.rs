@@ -24,7 +24,7 @@ pub fn findings(config: &Config, tools: &[KnownTool<'_>]) -> Vec<Diagnostic> {
         plain_secrets(file, &mut found);
         addresses(file, &mut found);
     }
-    surface(config, &mut found);
+    found.extend(surface(config));
     static_tools(config, &mut found);
     found
 }
@@ -245,9 +245,12 @@ fn variable_for(field: &str) -> String {
     }
 }
 
-fn surface(config: &Config, found: &mut Vec<Diagnostic>) {
+/// Pinned tools that cannot be listed: those that are not written `server:tool`, and those of servers that nothing
+/// is called.
+pub fn surface(config: &Config) -> Vec<Diagnostic> {
+    let mut found = Vec::new();
     let Some(file) = config.files.first() else {
-        return;
+        return found;
     };
     for (index, id) in config.settings.surface.iter().enumerate() {
         let index_text = index.to_string();
@@ -268,12 +271,13 @@ fn surface(config: &Config, found: &mut Vec<Diagnostic>) {
             _ => found.push(
                 Diagnostic::new(
                     Severity::Error,
-                    format!("surface[{index}] must be `server:tool`"),
+                    format!("surface[{index}] is {id:?}, and must be `server:tool` to be listed"),
                 )
                 .at(&file.source, span),
             ),
         }
     }
+    found
 }
 
 /// Two statically declared tools of one server with the same name.

@@ -8,10 +8,10 @@ use std::time::{Duration, SystemTime};
 use tokio::sync::{oneshot, watch as channel};
 use tokio_util::sync::CancellationToken;
 use tokio_util::task::TaskTracker;
-use toolcrib_config::Severity;
 use toolcrib_config::load::Config;
 use toolcrib_config::model::settings::Mode;
 use toolcrib_config::surroundings::Surroundings;
+use toolcrib_config::{Severity, validate};
 use toolcrib_core::policy::Caller;
 use toolcrib_core::{Code, limits};
 
@@ -437,7 +437,9 @@ async fn open_doors(
 
 fn announce(process: &Process, socket: Option<PathBuf>) {
     let now = process.live.current();
-    let warnings = now.config.diagnostics.iter();
+    // A pin that cannot be listed keeps nothing else from being served.
+    let pins = validate::surface(&now.config);
+    let warnings = now.config.diagnostics.iter().chain(&pins);
     for diagnostic in warnings.filter(|d| d.severity != Severity::Note) {
         let finding = Finding::from(diagnostic);
         tracing::warn!(

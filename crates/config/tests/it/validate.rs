@@ -129,7 +129,10 @@ fn surface_entries_must_name_a_server_and_a_tool() {
     assert_eq!(said.len(), 3, "{said:?}");
     assert_eq!(
         said[0],
-        (Severity::Error, "surface[0] must be `server:tool`")
+        (
+            Severity::Error,
+            "surface[0] is \"github\", and must be `server:tool` to be listed"
+        )
     );
     assert!(said[1].1.contains("surface[1] names \"gitub\""));
     assert!(said[2].1.contains("declares the tool \"a\" twice"));

@@ -81,6 +81,23 @@ fn a_broken_configuration_is_not_started_with() {
 }
 
 #[test]
+fn a_pin_that_cannot_be_listed_is_named_at_the_start_and_by_validate() {
+    let home = Home::new();
+    home.configure("servers: {notes: {command: x}}\nsurface: [add_note, 'note:add']\n");
+    let sentences = [
+        "surface[0] is \"add_note\", and must be `server:tool` to be listed",
+        "surface[1] names \"note\", which no server or adapter is called",
+    ];
+    let said = home.run(&["config", "validate"]);
+    assert_eq!(said.code, Some(2));
+    let server = home.serve(&[]);
+    for sentence in sentences {
+        assert!(said.err.contains(sentence), "{}", said.err);
+        server.heard(sentence);
+    }
+}
+
+#[test]
 fn several_processes_are_listed_and_addressed() {
     let home = Home::new();
     let first = home.serve(&[]);
