@@ -141,11 +141,21 @@ pub fn mirrored(
     annotated.collect()
 }
 
-/// A failure of a call as a result that a model can read and act on.
+/// Advice for who calls a tool by its name, where options travel in `_meta`.
+fn in_meta(advice: &str) -> String {
+    let mut told = advice.to_owned();
+    for option in ["confirmed: true", "idempotency_key", "`timeout`"] {
+        told = told.replace(option, &format!("{option} in `{OPTIONS}` of `_meta`"));
+    }
+    told
+}
+
+/// A failure of a call that is named after its tool, as a result that a model can read and act on.
 pub fn failure(error: &Error) -> Box<RawValue> {
     let mut told = json!({ "code": error.code, "message": error.message });
+    let advice = error.suggestion.as_deref().map(in_meta);
     let more = [
-        ("suggestion", error.suggestion.as_ref()),
+        ("suggestion", advice.as_ref()),
         ("server", error.server.as_ref()),
         ("tool", error.tool.as_ref()),
         ("requestId", error.request_id.as_ref()),

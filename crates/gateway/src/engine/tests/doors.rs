@@ -327,6 +327,38 @@ async fn passed_through_a_name_that_is_not_there_gives_the_nearest_tools_under_t
 }
 
 #[tokio::test]
+async fn advice_after_a_refused_call_names_the_place_where_this_surface_takes_options() {
+    let yaml = "servers: {github: {command: gh}}\nsurface: ['github:delete_repo']\n";
+    let shop = Workshop::open(yaml).await;
+    let five = Discovery::new(Arc::clone(&shop.engine));
+    let arguments = json!({"title": "x"});
+    let call = json!({"server": "github", "tool": "delete_repo", "arguments": arguments});
+    let told = said(&*five, shop.local(), "execute_tool", call).await;
+    let advice = told["error"]["suggestion"].as_str().unwrap();
+    assert!(advice.contains("confirmed: true to proceed"), "{advice}");
+    let pinned = Pinned::beside(five, Arc::clone(&shop.engine));
+    let full = Full::new(Arc::clone(&shop.engine));
+    let flat = Flat::new(Arc::clone(&shop.engine));
+    let surfaces = [
+        (&*pinned as &dyn Surface, "github__delete_repo"),
+        (&full, "github__delete_repo"),
+        (&flat, "delete_repo"),
+    ];
+    for (surface, name) in surfaces {
+        let told = said(surface, shop.local(), name, arguments.clone()).await;
+        let advice = told["error"]["suggestion"].as_str().unwrap();
+        let place = "in `toolcrib/options` of `_meta`";
+        for part in ["Add confirmed: true", "Provide idempotency_key"] {
+            assert!(advice.contains(&format!("{part} {place}")), "{advice}");
+        }
+        let options = json!({"toolcrib/options": {"confirmed": true, "idempotency_key": name}});
+        let call = json!({"name": name, "arguments": arguments, "_meta": options});
+        let done = ask(surface, shop.local(), "tools/call", call).await;
+        assert!(done.unwrap().get().contains("done"), "as it was advised");
+    }
+}
+
+#[tokio::test]
 async fn what_is_called_beside_the_five_is_told_with_how_it_is_run() {
     let shop = Workshop::open(SERVERS).await;
     let five = Discovery::new(Arc::clone(&shop.engine));
