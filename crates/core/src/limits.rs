@@ -260,6 +260,9 @@ pub const RESULTS_PER_PRINCIPAL_MAX: i64 = 64;
 pub const COUNTERS_MAX: usize = 1_000;
 /// How long a tool list on disk counts as fresh.
 pub const TOOL_CACHE_TTL_MS: i64 = 24 * 60 * 60 * 1_000;
+/// The shortest time that a tool list counts as fresh where its server names one, so that nobody is asked
+/// at each request.
+pub const LIST_FRESH_MS_MIN: i64 = 60_000;
 /// How long a registry answer on disk counts as fresh.
 pub const REGISTRY_CACHE_TTL_MS: i64 = 60 * 60 * 1_000;
 /// How long an entry in memory counts as fresh.

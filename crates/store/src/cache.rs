@@ -61,6 +61,8 @@ pub struct Cached {
     pub items: Arc<[Box<RawValue>]>,
     /// When it was stored.
     pub stored_ms: i64,
+    /// How long it counts as fresh at most, where whoever gave it said so.
+    pub fresh_ms: Option<i64>,
     /// Whether it is older than its time to live: usable while it is refreshed.
     pub stale: bool,
 }
@@ -72,6 +74,8 @@ struct Written<'a> {
     name: &'a str,
     fingerprint: &'a str,
     stored_ms: i64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fresh_ms: Option<i64>,
     items: &'a [Box<RawValue>],
 }
 
@@ -82,6 +86,8 @@ struct Read {
     name: String,
     fingerprint: String,
     stored_ms: i64,
+    #[serde(default)]
+    fresh_ms: Option<i64>,
     items: Vec<Box<RawValue>>,
 }
 
@@ -91,6 +97,7 @@ struct Held {
     fingerprint: Arc<str>,
     items: Arc<[Box<RawValue>]>,
     stored_ms: i64,
+    fresh_ms: Option<i64>,
     stamp: Option<Stamp>,
 }
 
@@ -137,7 +144,26 @@ impl ListCache {
         tools: Vec<Box<RawValue>>,
         now_ms: i64,
     ) -> Result<(), StoreError> {
-        self.store(Kind::Tools, server, fingerprint, tools, now_ms)
+        self.store_tools_for(server, fingerprint, tools, None, now_ms)
+    }
+
+    /// As [`Self::store_tools`], for tools that count as fresh for no longer than this.
+    pub fn store_tools_for(
+        &self,
+        server: &str,
+        fingerprint: &str,
+        tools: Vec<Box<RawValue>>,
+        fresh_ms: Option<i64>,
+        now_ms: i64,
+    ) -> Result<(), StoreError> {
+        let list = Held {
+            fingerprint: fingerprint.into(),
+            items: tools.into(),
+            stored_ms: now_ms,
+            fresh_ms,
+            stamp: None,
+        };
+        self.store(Kind::Tools, server, list)
     }
 
     /// The registry's answer to a query. `fingerprint` stands for the registry.
@@ -153,7 +179,14 @@ impl ListCache {
         servers: Vec<Box<RawValue>>,
         now_ms: i64,
     ) -> Result<(), StoreError> {
-        self.store(Kind::Registry, query, fingerprint, servers, now_ms)
+        let list = Held {
+            fingerprint: fingerprint.into(),
+            items: servers.into(),
+            stored_ms: now_ms,
+            fresh_ms: None,
+            stamp: None,
+        };
+        self.store(Kind::Registry, query, list)
     }
 
     /// Forgets everything and says how many files that were.
@@ -217,18 +250,27 @@ impl ListCache {
             return None;
         }
         Some(Cached {
-            stale: self.staleness(kind, held.stored_ms, now_ms)?,
+            stale: self.staleness(kind, held.stored_ms, held.fresh_ms, now_ms)?,
             items: held.items,
             stored_ms: held.stored_ms,
+            fresh_ms: held.fresh_ms,
         })
     }
 
     /// Whether a list of this time is older than its time to live; `None` for one that is too old to
     /// be used at all.
-    fn staleness(&self, kind: Kind, stored_ms: i64, now_ms: i64) -> Option<bool> {
+    fn staleness(
+        &self,
+        kind: Kind,
+        stored_ms: i64,
+        fresh_ms: Option<i64>,
+        now_ms: i64,
+    ) -> Option<bool> {
         let age = now_ms.saturating_sub(stored_ms);
+        let ttl = self.options.ttl_ms(kind);
+        let ttl = fresh_ms.map_or(ttl, |fresh| fresh.min(ttl));
         // A time in the future says nothing about age, so it counts as old.
-        (age <= CACHE_STALE_MS_MAX).then(|| !(0..self.options.ttl_ms(kind)).contains(&age))
+        (age <= CACHE_STALE_MS_MAX).then(|| !(0..ttl).contains(&age))
     }
 
     fn read(&self, kind: Kind, name: &str, path: &Path, stamp: Stamp) -> Option<Held> {
@@ -239,51 +281,34 @@ impl ListCache {
             fingerprint: read.fingerprint.into(),
             items: read.items.into(),
             stored_ms: read.stored_ms,
+            fresh_ms: read.fresh_ms,
             stamp: Some(stamp),
         })
     }
 
-    fn store(
-        &self,
-        kind: Kind,
-        name: &str,
-        fingerprint: &str,
-        items: Vec<Box<RawValue>>,
-        now_ms: i64,
-    ) -> Result<(), StoreError> {
+    fn store(&self, kind: Kind, name: &str, mut list: Held) -> Result<(), StoreError> {
         if !self.options.enabled {
             return Ok(());
         }
         let key = file_name(kind, name);
         let path = self.options.directory.join(&key);
-        let written = self.write(&path, kind, name, fingerprint, &items, now_ms);
-        let held = Held {
-            fingerprint: fingerprint.into(),
-            items: items.into(),
-            stored_ms: now_ms,
-            stamp: self.disk.stamp(&path).ok(),
-        };
+        let written = self.write(&path, kind, name, &list);
+        list.stamp = self.disk.stamp(&path).ok();
+        let now_ms = list.stored_ms;
         self.memory
-            .insert(key, held, Some(self.options.memory_ttl_ms), now_ms);
+            .insert(key, list, Some(self.options.memory_ttl_ms), now_ms);
         written
     }
 
-    fn write(
-        &self,
-        path: &Path,
-        kind: Kind,
-        name: &str,
-        fingerprint: &str,
-        items: &[Box<RawValue>],
-        now_ms: i64,
-    ) -> Result<(), StoreError> {
+    fn write(&self, path: &Path, kind: Kind, name: &str, list: &Held) -> Result<(), StoreError> {
         let bytes = serde_json::to_vec(&Written {
             toolcrib_cache: FORM,
             kind,
             name,
-            fingerprint,
-            stored_ms: now_ms,
-            items,
+            fingerprint: &list.fingerprint,
+            stored_ms: list.stored_ms,
+            fresh_ms: list.fresh_ms,
+            items: &list.items,
         })
         .map_err(|error| StoreError::failed(error.to_string()))?;
         if bytes.len() as u64 > CACHE_FILE_BYTES_MAX {

@@ -328,7 +328,7 @@ impl Engine {
             let Some(supplier) = self.supplier(name) else {
                 return Ok(());
             };
-            let source = Source::Listed(listed.at_ms);
+            let source = Source::Listed(listed.said);
             if self.is_still_right(name, source) {
                 return Ok(());
             }
@@ -389,7 +389,7 @@ mod tests {
     use super::*;
     use crate::engine::ask::{CallOptions, Listing};
     use crate::engine::fixture::{Lists, Still, Workshop, tool, until};
-    use crate::engine::upstream::Change;
+    use crate::engine::upstream::{Change, Said};
 
     const GITHUB: &str = "servers: {github: {command: gh}}\npolicy: {approval: off}\n";
 
@@ -526,5 +526,27 @@ mod tests {
         assert!(is_owed(&shop));
         tokio::time::advance(Duration::from_millis(LIST_AGAIN_MS)).await;
         until(|| shop.puppets.seen().len() == 3).await;
+    }
+
+    #[tokio::test]
+    async fn a_list_that_its_server_calls_fresh_for_a_minute_is_asked_for_again_after_that() {
+        let shop = shop().await;
+        let at_ms = shop.clock.now_ms();
+        let said = |at_ms| {
+            let fresh_ms = Some(60_000);
+            shop.puppets
+                .list("github", Lists::Brief(Said { at_ms, fresh_ms }));
+        };
+        said(at_ms);
+        assert_eq!(names(&shop).await, ["brief"]);
+        let rack = || Arc::clone(shop.engine.snapshot().rack("github").unwrap());
+        let wants_at = |now_ms| wants_asking(&shop.engine.cache.load(), &rack(), now_ms);
+        assert!(!wants_at(at_ms + 59_999));
+        assert!(wants_at(at_ms + 60_000));
+        // One that was kept for a while is fresh for what is left.
+        said(at_ms - 50_000);
+        shop.engine.relist("github").await;
+        assert!(!wants_at(at_ms + 9_999));
+        assert!(wants_at(at_ms + 10_000));
     }
 }

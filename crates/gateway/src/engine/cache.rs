@@ -8,7 +8,7 @@ use toolcrib_core::limits::ENGINE_CACHE_ENTRIES_MAX;
 use toolcrib_store::cache::TtlMap;
 
 use super::answer::ServerRow;
-use super::rack::Rack;
+use super::rack::{Rack, Source};
 use super::snapshot::Entry;
 
 /// The three caches of document 001. An entry that has expired is removed when it is met.
@@ -50,9 +50,13 @@ impl Cache {
     /// Keeps the tools of a server; what was kept about the server before is dropped.
     pub fn cache_tool_summaries(&self, server: &str, rack: Arc<Rack>, now_ms: i64) {
         self.invalidate(server);
+        let ttl_ms = match rack.source {
+            Source::Listed(said) => said.fresh_for_ms(self.ttl_ms, now_ms),
+            Source::Nothing | Source::Declared => self.ttl_ms,
+        };
         if self.enabled {
             self.summaries
-                .insert(server.to_owned(), rack, Some(self.ttl_ms), now_ms);
+                .insert(server.to_owned(), rack, Some(ttl_ms), now_ms);
         }
     }
 

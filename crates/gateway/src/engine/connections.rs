@@ -31,7 +31,7 @@ use super::clock::Clock;
 use super::discovery::{self, DiscoveryError, DiscoveryOptions, DiscoveryService};
 use super::passage::Passage;
 use super::upstream::{
-    Breaker, Call, Change, Health, List, Listed, Owner, Standing, Upstream, Wish,
+    Breaker, Call, Change, Health, List, Listed, Owner, Said, Standing, Upstream, Wish,
 };
 use crate::known;
 use crate::mcp::fields::Fields;
@@ -212,7 +212,10 @@ fn with_trace(meta: Option<&RawValue>, trace: Option<&SpanContext>) -> Option<Bo
 fn listed(listing: &discovery::Listing) -> Listed {
     Listed {
         list: List::Definitions(listing.items.to_vec()),
-        at_ms: listing.at_ms,
+        said: Said {
+            at_ms: listing.at_ms,
+            fresh_ms: listing.fresh_ms,
+        },
         stale: listing.source == discovery::Source::Stale,
     }
 }

@@ -67,6 +67,8 @@ pub struct Listing {
     pub source: Source,
     /// When the server gave them, in milliseconds since the epoch.
     pub at_ms: i64,
+    /// How long they count as fresh at most, where the server says so.
+    pub fresh_ms: Option<i64>,
     /// What was wrong with items that were left out.
     pub warnings: Vec<String>,
 }
@@ -311,6 +313,7 @@ impl DiscoveryService {
             items: list.items.into(),
             source: Source::Server,
             at_ms: (self.clock)(),
+            fresh_ms: list.fresh_ms,
             warnings: list.warnings,
         }
     }
@@ -338,11 +341,12 @@ impl DiscoveryService {
 
     /// Keeps a list. A disk that fails costs the next start a connection, and nothing now.
     async fn keep(&self, target: &Target, listing: &Listing) {
-        let (cache, now) = (Arc::clone(&self.cache), listing.at_ms);
+        let (cache, now, fresh) = (Arc::clone(&self.cache), listing.at_ms, listing.fresh_ms);
         let (name, fingerprint) = (target.server.name.clone(), target.fingerprint.clone());
         let items = listing.items.to_vec();
-        let writing =
-            tokio::task::spawn_blocking(move || cache.store_tools(&name, &fingerprint, items, now));
+        let writing = tokio::task::spawn_blocking(move || {
+            cache.store_tools_for(&name, &fingerprint, items, fresh, now)
+        });
         if let Ok(Err(error)) = writing.await {
             tracing::warn!(server = target.server.name, %error, "the tool list was not kept");
         }
@@ -483,6 +487,7 @@ impl From<Cached> for Listing {
                 Source::Cache
             },
             at_ms: cached.stored_ms,
+            fresh_ms: cached.fresh_ms,
             warnings: Vec::new(),
         }
     }

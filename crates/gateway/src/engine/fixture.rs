@@ -24,7 +24,9 @@ use super::clock::Clock;
 use super::definition::raw;
 use super::discovery::DiscoveryError;
 use super::error::{Error, Result};
-use super::upstream::{Call, CallError, Change, Health, List, Listed, Standing, Upstream, Wish};
+use super::upstream::{
+    Call, CallError, Change, Health, List, Listed, Said, Standing, Upstream, Wish,
+};
 use crate::loader::Loader;
 use crate::telemetry::Tracer;
 
@@ -55,6 +57,8 @@ pub(super) enum Lists {
     Hangs,
     /// Answers when it is let.
     Waits(Vec<Value>, Arc<tokio::sync::Notify>),
+    /// Has one tool, and says at which time that was and for how long it is fresh.
+    Brief(Said),
     /// Says after so many milliseconds that it has one tool.
     Late(u64),
 }
@@ -114,7 +118,7 @@ impl Puppets {
 fn listed(tools: &[Value], at: usize, stale: bool) -> Listed {
     Listed {
         list: List::Definitions(tools.iter().map(raw).collect()),
-        at_ms: i64::try_from(at).unwrap() + 1,
+        said: Said::at(i64::try_from(at).unwrap() + 1),
         stale,
     }
 }
@@ -146,6 +150,10 @@ impl Upstream for Puppets {
                     let_go.notified().await;
                     Ok(listed(&tools, at, false))
                 }
+                Some(Lists::Brief(said)) => Ok(Listed {
+                    said,
+                    ..listed(&[tool("brief")], at, false)
+                }),
                 Some(Lists::Late(ms)) => {
                     tokio::time::sleep(std::time::Duration::from_millis(ms)).await;
                     Ok(listed(&[tool("late")], at, false))

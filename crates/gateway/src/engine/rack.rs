@@ -20,7 +20,7 @@ use super::snapshot::Entry;
 use super::spelling::Spellings;
 use super::stock::Terms;
 use super::supplier::Supplier;
-use super::upstream::{List, Offer};
+use super::upstream::{List, Offer, Said};
 
 /// Where a rack's list comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,9 +29,8 @@ pub enum Source {
     Nothing,
     /// The configuration declares the tools.
     Declared,
-    /// The server said so at this time, in milliseconds since the epoch; perhaps to an earlier
-    /// process.
-    Listed(i64),
+    /// The server said so at this time; perhaps to an earlier process.
+    Listed(Said),
 }
 
 /// The tools of one server.

@@ -21,7 +21,7 @@ use super::kit::{self, Kit};
 use super::rack::{Draft, Judged, Rack, Source};
 use super::snapshot::Snapshot;
 use super::supplier::Supplier;
-use super::upstream::{List, Upstream};
+use super::upstream::{List, Said, Upstream};
 
 /// A rack of a supplier that is not in the catalog any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -269,10 +269,11 @@ impl Engine {
 
     /// Packs what was read from a kept list, so that the next process need not read it.
     pub(super) fn pack(&self, rack: &Rack, terms: &Terms) {
-        if let Source::Listed(at_ms) = rack.source
+        if let Source::Listed(said) = rack.source
             && let Some(kit) = Kit::pack(rack, terms)
         {
-            self.upstream.keep_made(&rack.supplier.name, at_ms, &kit);
+            let name = &rack.supplier.name;
+            self.upstream.keep_made(name, said.at_ms, &kit);
         }
     }
 
@@ -302,11 +303,11 @@ pub fn pack_kept(config: &Arc<Config>, upstream: &dyn Upstream) {
             supplier,
         };
         let (rack, _) = order.fetch(upstream, &terms).stow(&Judged::Unknown, &terms);
-        if let Source::Listed(at_ms) = rack.source
+        if let Source::Listed(said) = rack.source
             && !rack.is_packed()
             && let Some(kit) = Kit::pack(&rack, &terms)
         {
-            upstream.keep_made(&rack.supplier.name, at_ms, &kit);
+            upstream.keep_made(&rack.supplier.name, said.at_ms, &kit);
         }
     }
 }
@@ -391,7 +392,7 @@ impl Order {
             }),
             _ => packed(&supplier, upstream, terms).or_else(|| {
                 upstream.kept(&supplier.name).map(|kept| Found {
-                    source: Source::Listed(kept.at_ms),
+                    source: Source::Listed(kept.said),
                     goods: Goods::Draft(read(&supplier, kept.list)),
                     fresh: !kept.stale,
                 })
@@ -407,7 +408,10 @@ fn packed(supplier: &Supplier, upstream: &dyn Upstream, terms: &Terms) -> Option
     let made = upstream.made(&supplier.name, &supplier.fingerprint)?;
     let kit = Kit::open(made.bytes(), supplier, terms)?;
     Some(Found {
-        source: Source::Listed(made.stored_ms),
+        source: Source::Listed(Said {
+            at_ms: made.stored_ms,
+            fresh_ms: made.fresh_ms,
+        }),
         goods: Goods::Kit(Arc::new(kit)),
         fresh: !made.stale,
     })

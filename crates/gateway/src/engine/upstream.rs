@@ -104,10 +104,36 @@ pub enum Wish {
 pub struct Listed {
     /// The tools.
     pub list: List,
-    /// When the server said so, in milliseconds since the epoch.
-    pub at_ms: i64,
+    /// When the server said so.
+    pub said: Said,
     /// Whether that is longer ago than lists count as fresh.
     pub stale: bool,
+}
+
+/// When a server said what its tools are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Said {
+    /// The time, in milliseconds since the epoch.
+    pub at_ms: i64,
+    /// How long that counts as fresh at most, where the server says so.
+    pub fresh_ms: Option<i64>,
+}
+
+impl Said {
+    /// At this time, and nothing about how long it is fresh.
+    pub fn at(at_ms: i64) -> Self {
+        Self {
+            at_ms,
+            fresh_ms: None,
+        }
+    }
+
+    /// How much longer it counts as fresh where otherwise it would for `ttl_ms`.
+    pub fn fresh_for_ms(self, ttl_ms: i64, now_ms: i64) -> i64 {
+        let left = |fresh: i64| self.at_ms.saturating_add(fresh).saturating_sub(now_ms);
+        self.fresh_ms
+            .map_or(ttl_ms, |fresh| left(fresh).min(ttl_ms))
+    }
 }
 
 /// A server's tools as it defines them.

@@ -15,7 +15,9 @@ use tokio_util::sync::CancellationToken;
 use toolcrib::engine::Engine;
 use toolcrib::engine::clock::Clock;
 use toolcrib::engine::discovery::DiscoveryError;
-use toolcrib::engine::upstream::{Call, CallError, Change, List, Listed, Standing, Upstream, Wish};
+use toolcrib::engine::upstream::{
+    Call, CallError, Change, List, Listed, Said, Standing, Upstream, Wish,
+};
 use toolcrib::loader::Loader;
 use toolcrib::mcp::Service;
 use toolcrib::mcp::discovery::Discovery;
@@ -127,7 +129,7 @@ impl Upstream for Puppets {
             let names = ["list_issues", "createIssue", "search_code", "delete_repo"];
             Ok(Listed {
                 list: List::Definitions(names.map(tool).into_iter().collect()),
-                at_ms: 1,
+                said: Said::at(1),
                 stale: false,
             })
         })

@@ -38,14 +38,14 @@ impl ListCache {
                 continue;
             };
             if read.toolcrib_cache == FORM {
-                let age = now_ms.saturating_sub(read.stored_ms);
+                let stale = self.staleness(read.kind, read.stored_ms, read.fresh_ms, now_ms);
                 all.push(Kept {
                     kind: read.kind,
                     name: read.name,
                     items: read.items.len(),
                     bytes: bytes.len(),
                     stored_ms: read.stored_ms,
-                    stale: !(0..self.options.ttl_ms(read.kind)).contains(&age),
+                    stale: stale.unwrap_or(true),
                 });
             }
         }

@@ -3,9 +3,11 @@
 use toolcrib_core::limits::CACHE_FILE_BYTES_MAX;
 use toolcrib_core::written::{Reader, Writer};
 
-use super::{FORM, Kind, ListCache, file_name};
+use super::{Kind, ListCache, file_name};
 use crate::StoreError;
 
+/// The version of these files' form.
+const FORM: u32 = 2;
 /// What the names of these files end with.
 pub(super) const EXTENSION: &str = "kit";
 
@@ -16,6 +18,8 @@ pub struct Made {
     from: usize,
     /// When the list was stored.
     pub stored_ms: i64,
+    /// How long the list counts as fresh at most, where whoever gave it said so.
+    pub fresh_ms: Option<i64>,
     /// Whether the list is older than its time to live.
     pub stale: bool,
 }
@@ -44,6 +48,8 @@ impl ListCache {
             && from.text()? == fingerprint
             && (from.u64()?, from.u64()?) == stamp;
         let stored_ms = from.u64()?.cast_signed();
+        // Nobody says of a list that it is fresh for no time at all.
+        let fresh_ms = Some(from.u64()?.cast_signed()).filter(|fresh| *fresh > 0);
         let sum = from.bytes()?;
         let made = from.bytes()?;
         if !ours || from.left() > 0 || blake3::hash(made).as_bytes() != sum {
@@ -51,10 +57,11 @@ impl ListCache {
         }
         let start = file.len() - made.len();
         Some(Made {
-            stale: self.staleness(Kind::Tools, stored_ms, now_ms)?,
+            stale: self.staleness(Kind::Tools, stored_ms, fresh_ms, now_ms)?,
             file,
             from: start,
             stored_ms,
+            fresh_ms,
         })
     }
 
@@ -74,6 +81,7 @@ impl ListCache {
             .memory
             .get(&key, now_ms)
             .filter(|held| held.stored_ms == stored_ms && *held.fingerprint == *fingerprint);
+        let fresh_ms = held.as_ref().and_then(|held| held.fresh_ms);
         let stamp = held.and_then(|held| held.stamp);
         let Some(stamp) = stamp.filter(|stamp| self.disk.stamp(&list).ok() == Some(*stamp)) else {
             return Ok(false);
@@ -86,6 +94,7 @@ impl ListCache {
         to.u64(modified);
         to.u64(bytes);
         to.u64(stored_ms.cast_unsigned());
+        to.u64(fresh_ms.unwrap_or_default().cast_unsigned());
         to.bytes(blake3::hash(made).as_bytes());
         to.bytes(made);
         let bytes = to.into_bytes();

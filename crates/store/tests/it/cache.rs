@@ -109,6 +109,43 @@ fn files_are_for_their_owner_only_and_others_files_are_not_read() {
 }
 
 #[test]
+fn a_list_is_fresh_for_no_longer_than_its_server_says() {
+    let place = Place::new();
+    let cache = place.open();
+    let keep = |fresh_ms| {
+        cache
+            .store_tools_for("gh", "f", raw(&TOOLS), fresh_ms, NOW)
+            .unwrap();
+        assert!(cache.store_made("gh", "f", NOW, b"made", NOW).unwrap());
+    };
+    let check = |age: i64, stale: bool| {
+        let now = NOW + age;
+        for cache in [&cache, &place.open()] {
+            assert_eq!(
+                cache.get_tools("gh", "f", now).unwrap().stale,
+                stale,
+                "{age}"
+            );
+            assert_eq!(
+                cache.get_made("gh", "f", now).unwrap().stale,
+                stale,
+                "{age}"
+            );
+            assert_eq!(cache.inventory(now).unwrap()[0].stale, stale, "{age}");
+        }
+    };
+    keep(Some(5_000));
+    check(4_999, false);
+    check(5_000, true);
+    let made = place.open().get_made("gh", "f", NOW).unwrap();
+    assert_eq!(made.fresh_ms, Some(5_000));
+    // It cannot be longer than the cache keeps any.
+    keep(Some(i64::MAX));
+    check(TOOL_CACHE_TTL_MS - 1, false);
+    check(TOOL_CACHE_TTL_MS, true);
+}
+
+#[test]
 fn old_lists_are_stale_and_very_old_ones_are_gone() {
     let place = Place::new();
     let cache = place.open();

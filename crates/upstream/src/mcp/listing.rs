@@ -134,11 +134,10 @@ impl Connection {
             };
             listing.take(what, items, &mut names);
             let page = Page::read(&fields, &mut listing);
-            listing.ttl_ms = page.ttl_ms.or(listing.ttl_ms);
-            listing.is_public = page
-                .cache_scope
-                .map(|scope| scope == "public")
-                .or(listing.is_public);
+            // The whole is as fresh and as public as its least page.
+            listing.ttl_ms = least(listing.ttl_ms, page.ttl_ms);
+            let is_public = page.cache_scope.map(|scope| scope == "public");
+            listing.is_public = least(listing.is_public, is_public);
             let Some(next) = page.next_cursor.filter(|next| !next.is_empty()) else {
                 break;
             };
@@ -154,6 +153,14 @@ impl Connection {
             cursor = Some(next);
         }
         Ok(listing)
+    }
+}
+
+/// The lesser of what two pages say, where both say something.
+fn least<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+    match (one, other) {
+        (Some(one), Some(other)) => Some(one.min(other)),
+        (one, other) => one.or(other),
     }
 }
 

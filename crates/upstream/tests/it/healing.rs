@@ -472,6 +472,31 @@ async fn an_odd_field_of_a_page_costs_that_field_and_not_the_list() {
     .await;
 }
 
+#[tokio::test(start_paused = true)]
+async fn a_list_is_as_fresh_and_as_public_as_its_least_page() {
+    let pages = [
+        json!({"ttlMs": 9_000, "cacheScope": "public", "nextCursor": "1"}),
+        json!({"ttlMs": 2_000, "cacheScope": "private", "nextCursor": "2"}),
+        json!({"ttlMs": 5_000, "cacheScope": "public"}),
+    ];
+    let dialer = Scripted::new(move |_, message| {
+        if message["method"] != "tools/list" {
+            return fine(message);
+        }
+        let at = message["params"]["cursor"].as_str().unwrap_or("0");
+        let at: usize = at.parse().unwrap();
+        let mut answer = pages[at].clone();
+        answer["tools"] = json!([{"name": format!("t{at}"), "inputSchema": {}}]);
+        Act::Answer(answer)
+    });
+    let pool = pool(&dialer, |_| {});
+    let listing = pool.list("s", &Key::Shared, What::Tools, patient()).await;
+    let listing = listing.unwrap();
+    assert_eq!(listing.items.len(), 3);
+    assert_eq!(listing.ttl_ms, Some(2_000));
+    assert_eq!(listing.is_public, Some(false));
+}
+
 fn status(status: u16) -> Failure {
     Failure::Status {
         status,

@@ -35,7 +35,7 @@ impl Lister for Offers {
         let items = self.0.lock().unwrap().iter().map(raw).collect();
         let list = RawList {
             items,
-            warnings: Vec::new(),
+            ..RawList::default()
         };
         Box::pin(std::future::ready(Ok(list)))
     }

@@ -24,7 +24,7 @@ use super::endpoint::Resolver;
 use crate::engine::clock::Clock;
 use crate::engine::definition::raw;
 use crate::engine::discovery::DiscoveryError;
-use crate::engine::upstream::{Breaker, Call, Health, List, Listed, Offer, Standing};
+use crate::engine::upstream::{Breaker, Call, Health, List, Listed, Offer, Said, Standing};
 use crate::veil::cover;
 
 /// How long a command that prints a secret may take.
@@ -176,7 +176,7 @@ impl Adapters {
         });
         Ok(Listed {
             list: List::Operations(tools.collect()),
-            at_ms,
+            said: Said::at(at_ms),
             stale: false,
         })
     }

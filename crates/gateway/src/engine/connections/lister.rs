@@ -5,6 +5,7 @@ use std::sync::Arc;
 use futures::future::BoxFuture;
 use toolcrib_config::model::Server;
 use toolcrib_config::model::settings::Limits;
+use toolcrib_core::limits::LIST_FRESH_MS_MIN;
 use toolcrib_upstream::mcp::{self, CallError, Failure, Key, Options, Pool};
 
 use super::endpoint::Resolver;
@@ -54,9 +55,21 @@ impl PoolLister {
         };
         listing.map(|listing| RawList {
             items: listing.items,
+            fresh_ms: fresh_ms(listing.ttl_ms),
             warnings: listing.warnings,
         })
     }
+}
+
+/// How long a list counts as fresh at most by what its server says. Libraries for servers say 0 where
+/// nobody thought of it, so that this says nothing: the times of the configuration hold.
+fn fresh_ms(ttl_ms: Option<u64>) -> Option<i64> {
+    let said = ttl_ms.filter(|ttl| *ttl > 0)?;
+    Some(
+        i64::try_from(said)
+            .unwrap_or(i64::MAX)
+            .max(LIST_FRESH_MS_MIN),
+    )
 }
 
 impl Lister for PoolLister {
@@ -67,5 +80,24 @@ impl Lister for PoolLister {
         visit: Visit,
     ) -> BoxFuture<'a, Result<RawList, CallError>> {
         Box::pin(self.ask(server, what, visit))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_server_says_how_long_its_list_is_fresh_within_bounds() {
+        let check = |said: Option<u64>, expect: Option<i64>| {
+            assert_eq!(fresh_ms(said), expect, "{said:?}");
+        };
+        check(None, None);
+        check(Some(0), None);
+        check(Some(1), Some(LIST_FRESH_MS_MIN));
+        let least = LIST_FRESH_MS_MIN.unsigned_abs();
+        check(Some(least), Some(LIST_FRESH_MS_MIN));
+        check(Some(least + 1), Some(LIST_FRESH_MS_MIN + 1));
+        check(Some(u64::MAX), Some(i64::MAX));
     }
 }

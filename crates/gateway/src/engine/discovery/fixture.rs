@@ -124,7 +124,7 @@ impl Lister for Stage {
                     tokio::time::sleep(after).await;
                     Ok(RawList {
                         items: names.into_iter().map(item).collect(),
-                        warnings: Vec::new(),
+                        ..RawList::default()
                     })
                 }
                 Act::Fail(after, failure) => {
@@ -134,6 +134,7 @@ impl Lister for Stage {
                 Act::Warn(warning) => Ok(RawList {
                     items: vec![item("x")],
                     warnings: vec![warning.to_owned()],
+                    fresh_ms: None,
                 }),
                 Act::Hang => std::future::pending().await,
             }

@@ -44,4 +44,6 @@ pub struct RawList {
     pub items: Vec<Box<RawValue>>,
     /// What was wrong with the others, one sentence each.
     pub warnings: Vec<String>,
+    /// How long it counts as fresh at most, where the server says so.
+    pub fresh_ms: Option<i64>,
 }

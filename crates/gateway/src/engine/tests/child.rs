@@ -16,6 +16,7 @@ use crate::engine::ask::{Execution, Search};
 use crate::engine::clock::Clock;
 use crate::engine::connections::{Connections, Users};
 use crate::engine::fixture::{answered, execution, key, refused};
+use crate::engine::rack::Source;
 use crate::engine::upstream::Health;
 use crate::loader::Loader;
 use crate::telemetry::Tracer;
@@ -113,6 +114,35 @@ async fn a_real_server_is_found_called_and_remembered_by_the_next_process() {
         lines(&starts),
         1,
         "a recorded answer needs no process either"
+    );
+    close(&engine).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_is_kept_with_the_time_for_which_its_server_calls_it_fresh() {
+    let home = tempfile::tempdir().unwrap();
+    let yaml = "servers: {brief: {command: HOSTILE, args: [--era, modern]}}\n";
+    let engine = open(home.path(), yaml).await;
+    let local = Caller::local(&engine.config().settings.policy);
+    let search = Search {
+        query: "give back arguments".into(),
+        ..Search::default()
+    };
+    let found = engine.search_tools(&local, search).await.unwrap();
+    assert_eq!(found.hits[0].entry.tool.id.to_string(), "brief:echo");
+    let snapshot = engine.snapshot();
+    let rack = snapshot.own_rack("brief").unwrap();
+    let Source::Listed(said) = rack.source else {
+        panic!("{:?}", rack.source)
+    };
+    assert_eq!(said.fresh_ms, Some(60_000));
+    close(&engine).await;
+    let engine = open(home.path(), yaml).await;
+    let rack = Arc::clone(engine.snapshot().own_rack("brief").unwrap());
+    assert_eq!(
+        rack.source,
+        Source::Listed(said),
+        "the next process knows it"
     );
     close(&engine).await;
 }
