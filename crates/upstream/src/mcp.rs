@@ -40,7 +40,7 @@ pub use client::Client;
 pub use connection::Connection;
 pub use dialer::{Dialer, Ways};
 pub use endpoint::{Address, Command, Endpoint, Way};
-pub use era::{Era, EraMemory, Negotiated};
+pub use era::{Era, EraMemory, Manner, Negotiated};
 pub use failure::{CallError, Failure};
 pub use lines::Tail;
 pub use link::{Incoming, Kind, Link, Outgoing};

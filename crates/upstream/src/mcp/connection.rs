@@ -14,7 +14,7 @@ use toolcrib_core::rpc::{Fault, MISSING_CAPABILITY};
 
 use super::dialer::Dialer;
 use super::endpoint::{Endpoint, Way};
-use super::era::{Era, EraMemory, Negotiated};
+use super::era::{Era, EraMemory, Manner, Negotiated};
 use super::failure::said;
 use super::handshake::{self, Before};
 use super::object::{Fields, raw};
@@ -49,19 +49,37 @@ impl Connection {
     pub async fn open(opening: &Opening<'_>) -> Result<Self, Failure> {
         let endpoint = opening.endpoint;
         let deadline = Instant::now() + endpoint.start_timeout;
-        let reached = Self::reach(opening, endpoint, deadline).await;
-        // A server of the older transport refuses what the newer one begins with.
-        let (Err(Failure::Status { status, .. }), Way::Http(address)) = (&reached, &endpoint.way)
-        else {
-            return reached;
+        let Way::Http(address) = &endpoint.way else {
+            return Self::reach(opening, endpoint, deadline).await;
         };
-        if !matches!(status, 400 | 404 | 405) {
-            return reached;
-        }
+        // A server of the older transport refuses what the newer one begins with, whatever the
+        // configuration calls it.
         let older = Endpoint {
             way: Way::Sse(address.clone()),
             ..endpoint.clone()
         };
+        let known = opening.memory.manner(&endpoint.fingerprint);
+        if known.is_some_and(|known| known.is_over_sse) {
+            let reached = Self::reach(opening, &older, deadline).await;
+            return match &reached {
+                // It may have moved on since.
+                Err(failure) if has_no_stream(failure) => {
+                    let newer = Self::reach(opening, endpoint, deadline).await;
+                    newer.or(reached)
+                }
+                _ => reached,
+            };
+        }
+        let reached = Self::reach(opening, endpoint, deadline).await;
+        if !matches!(
+            &reached,
+            Err(Failure::Status {
+                status: 400 | 404 | 405,
+                ..
+            })
+        ) {
+            return reached;
+        }
         let patience = Instant::now() + Duration::from_millis(SSE_FALLBACK_MS);
         let older = Self::reach(opening, &older, deadline.min(patience)).await;
         older.or(reached)
@@ -92,9 +110,14 @@ impl Connection {
             };
             match handshake::shake(&peer, before).await {
                 Ok(negotiated) => {
-                    opening
-                        .memory
-                        .remember(&endpoint.fingerprint, negotiated.era);
+                    let manner = Manner {
+                        era: negotiated.era,
+                        is_over_sse: matches!(
+                            (&endpoint.way, &opening.endpoint.way),
+                            (Way::Sse(_), Way::Http(_))
+                        ),
+                    };
+                    opening.memory.remember(&endpoint.fingerprint, manner);
                     return Ok(Self { peer, negotiated });
                 }
                 // Some servers of the legacy era end when anything but `initialize` comes first.
@@ -172,6 +195,21 @@ impl Connection {
         self.peer.close();
         self.peer.why_closed().await;
     }
+}
+
+/// Whether there is nothing at an address that streams events, as far as its answer tells.
+fn has_no_stream(failure: &Failure) -> bool {
+    matches!(
+        failure,
+        // The newer transport has a stream too, which never says where messages go.
+        Failure::NotReady { .. }
+            | Failure::NotMcp(_)
+            | Failure::SessionLost
+            | Failure::Status {
+                status: 400 | 404..=406 | 410 | 415,
+                ..
+            }
+    )
 }
 
 fn capabilities(client: Option<&Arc<dyn Client>>) -> Box<RawValue> {

@@ -26,6 +26,25 @@ pub enum Era {
     Legacy,
 }
 
+/// How a server was spoken to, as far as the next connection needs to know.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+pub struct Manner {
+    /// The era.
+    pub era: Era,
+    /// Whether it was reached over HTTP with a stream of events, although it is configured as one of
+    /// Streamable HTTP.
+    pub is_over_sse: bool,
+}
+
+impl From<Era> for Manner {
+    fn from(era: Era) -> Self {
+        Self {
+            era,
+            is_over_sse: false,
+        }
+    }
+}
+
 /// What a server said of itself.
 #[derive(Clone, Debug)]
 pub struct Negotiated {
@@ -41,23 +60,22 @@ pub struct Negotiated {
     pub instructions: Option<String>,
 }
 
-/// Hears which era a server turned out to speak: its fingerprint, and the era.
-pub type EraListener = Box<dyn Fn(&str, Era) + Send + Sync>;
+/// Hears how a server turned out to be spoken to: its fingerprint, and the manner.
+pub type EraListener = Box<dyn Fn(&str, Manner) + Send + Sync>;
 
-/// Which era each server spoke last, by fingerprint, so that none is probed twice.
+/// Which era each server spoke last and over which transport, by fingerprint, so that none is probed twice.
 #[derive(Default)]
 pub struct EraMemory {
-    known: Mutex<HashMap<String, Era>>,
+    known: Mutex<HashMap<String, Manner>>,
     listener: Option<EraListener>,
 }
 
 impl EraMemory {
     /// A memory of what was known before.
-    pub fn new(known: impl IntoIterator<Item = (String, Era)>) -> Self {
-        Self {
-            known: Mutex::new(known.into_iter().collect()),
-            listener: None,
-        }
+    pub fn new<M: Into<Manner>>(known: impl IntoIterator<Item = (String, M)>) -> Self {
+        let memory = Self::default();
+        memory.learn(known);
+        memory
     }
 
     /// An empty memory that tells what it learns, so that it can be kept for the next process.
@@ -69,33 +87,39 @@ impl EraMemory {
     }
 
     /// Takes over what was known before; what was found out since then stays. Nobody is told.
-    pub fn learn(&self, known: impl IntoIterator<Item = (String, Era)>) {
+    pub fn learn<M: Into<Manner>>(&self, known: impl IntoIterator<Item = (String, M)>) {
         let mut memory = lock(&self.known);
-        for (fingerprint, era) in known {
-            memory.entry(fingerprint).or_insert(era);
+        for (fingerprint, manner) in known {
+            memory.entry(fingerprint).or_insert(manner.into());
         }
     }
 
     /// The era that a server spoke last.
     pub fn recall(&self, fingerprint: &str) -> Option<Era> {
+        self.manner(fingerprint).map(|manner| manner.era)
+    }
+
+    /// How a server was spoken to last.
+    pub fn manner(&self, fingerprint: &str) -> Option<Manner> {
         lock(&self.known).get(fingerprint).copied()
     }
 
-    /// Remembers the era of a server. True where that is news.
-    pub fn remember(&self, fingerprint: &str, era: Era) -> bool {
+    /// Remembers how a server was spoken to. True where that is news.
+    pub fn remember(&self, fingerprint: &str, manner: impl Into<Manner>) -> bool {
+        let manner = manner.into();
         let is_news = !fingerprint.is_empty()
-            && lock(&self.known).insert(fingerprint.to_owned(), era) != Some(era);
+            && lock(&self.known).insert(fingerprint.to_owned(), manner) != Some(manner);
         if let Some(listener) = self.listener.as_ref().filter(|_| is_news) {
-            listener(fingerprint, era);
+            listener(fingerprint, manner);
         }
         is_news
     }
 
     /// All that is known, in order.
-    pub fn known(&self) -> Vec<(String, Era)> {
+    pub fn known(&self) -> Vec<(String, Manner)> {
         let mut known: Vec<_> = lock(&self.known)
             .iter()
-            .map(|(name, era)| (name.clone(), *era))
+            .map(|(name, manner)| (name.clone(), *manner))
             .collect();
         known.sort_unstable_by(|a, b| a.0.cmp(&b.0));
         known
@@ -118,8 +142,8 @@ mod tests {
     fn what_is_learnt_is_told_once_and_what_was_known_is_not() {
         let told: Arc<Mutex<Vec<(String, Era)>>> = Arc::default();
         let heard = Arc::clone(&told);
-        let memory = EraMemory::telling(Box::new(move |fingerprint, era| {
-            lock(&heard).push((fingerprint.to_owned(), era));
+        let memory = EraMemory::telling(Box::new(move |fingerprint, manner| {
+            lock(&heard).push((fingerprint.to_owned(), manner.era));
         }));
         memory.remember("a", Era::Legacy);
         memory.learn([("a".to_owned(), Era::Modern), ("b".to_owned(), Era::Modern)]);
@@ -143,9 +167,15 @@ mod tests {
             "a server without a fingerprint is not known"
         );
         assert_eq!(memory.recall("a"), Some(Era::Legacy));
+        let over_sse = Manner {
+            era: Era::Legacy,
+            is_over_sse: true,
+        };
+        assert!(memory.remember("a", over_sse), "the transport is news too");
+        assert_eq!(memory.manner("a"), Some(over_sse));
+        assert_eq!(memory.manner("b"), Some(Era::Modern.into()));
         let kept = serde_json::to_string(&memory.known()).unwrap();
-        assert_eq!(kept, r#"[["a","legacy"],["b","modern"]]"#);
-        let again: Vec<(String, Era)> = serde_json::from_str(&kept).unwrap();
+        let again: Vec<(String, Manner)> = serde_json::from_str(&kept).unwrap();
         assert_eq!(EraMemory::new(again).known(), memory.known());
     }
 }

@@ -1,7 +1,7 @@
 //! Healing, retries, pauses and places, in paused time.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use serde_json::json;
@@ -528,6 +528,35 @@ async fn a_server_that_only_has_the_older_transport_is_reached_over_it() {
         check(refusal, &["http", "sse"]).await;
     }
     check(500, &["http"]).await;
+}
+
+#[tokio::test(start_paused = true)]
+async fn the_transport_that_worked_is_remembered_until_it_works_no_more() {
+    let has_streams = Arc::new(AtomicBool::new(true));
+    let streams = Arc::clone(&has_streams);
+    let ways: Arc<Mutex<Vec<&str>>> = Arc::default();
+    let seen = Arc::clone(&ways);
+    let mut dialer = Scripted::new(move |_, message| {
+        let is_over_sse = seen.lock().unwrap().last() == Some(&"sse");
+        if is_over_sse == streams.load(Ordering::SeqCst) {
+            fine(message)
+        } else {
+            Act::Fail(status(405))
+        }
+    });
+    Arc::get_mut(&mut dialer).unwrap().ways = ways;
+    let pool = pool(&dialer, over_http);
+    let connect = async |ways: &[&str]| {
+        dialer.ways.lock().unwrap().clear();
+        pool.disconnect("s");
+        pool.connect("s", &Key::Shared).await.unwrap();
+        assert_eq!(*dialer.ways.lock().unwrap(), ways);
+    };
+    connect(&["http", "sse"]).await;
+    connect(&["sse"]).await;
+    has_streams.store(false, Ordering::SeqCst);
+    connect(&["sse", "http"]).await;
+    connect(&["http"]).await;
 }
 
 #[tokio::test(start_paused = true)]

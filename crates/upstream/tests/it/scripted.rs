@@ -38,7 +38,7 @@ pub(crate) struct Scripted {
     pub(crate) closed: Arc<AtomicUsize>,
     pub(crate) sent: Arc<Mutex<Vec<Value>>>,
     /// How it was reached, in order.
-    pub(crate) ways: Mutex<Vec<&'static str>>,
+    pub(crate) ways: Arc<Mutex<Vec<&'static str>>>,
 }
 
 impl Scripted {
@@ -49,7 +49,7 @@ impl Scripted {
             opened: AtomicUsize::new(0),
             closed: Arc::default(),
             sent: Arc::default(),
-            ways: Mutex::default(),
+            ways: Arc::default(),
         })
     }
 

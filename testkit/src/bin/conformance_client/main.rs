@@ -57,7 +57,7 @@ async fn drive() -> anyhow::Result<()> {
     let connection = Connection::open(&Opening {
         endpoint: &endpoint,
         dialer: &Ways::of_this_process(),
-        memory: &EraMemory::new([]),
+        memory: &EraMemory::default(),
         tasks: &tasks,
         owner: Some(Arc::clone(&person)),
         listener: &|| Box::new(|_, _| ()),
