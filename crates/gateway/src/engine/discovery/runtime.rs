@@ -9,6 +9,7 @@ use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::CapabilityManifest;
 use toolcrib_core::secret::Secret;
 use toolcrib_store::StoreError;
+use toolcrib_upstream::mcp::oauth::TokenStore;
 
 use super::{AuthHeaders, Candidate, DiscoveryError, DiscoveryOptions, DiscoveryService, Listing};
 use crate::capability::market::Marketplace;
@@ -32,9 +33,14 @@ pub enum Found {
 }
 
 impl RuntimeDiscovery {
-    /// With a discovery service of its own, which makes connections as they are needed.
-    pub fn new(surroundings: Surroundings, marketplace: Option<Arc<dyn Marketplace>>) -> Self {
-        let connections = Connections::new(Users::Many, surroundings, None, Clock::system());
+    /// With a discovery service of its own, which makes connections as they are needed, and takes the
+    /// tokens of servers that somebody logged in to from `tokens`.
+    pub fn new(
+        surroundings: Surroundings,
+        tokens: Option<Arc<dyn TokenStore>>,
+        marketplace: Option<Arc<dyn Marketplace>>,
+    ) -> Self {
+        let connections = Connections::new(Users::Many, surroundings, tokens, Clock::system());
         let service = Arc::new(connections.discovery());
         Self::with_discovery_service(service, marketplace)
     }

@@ -7,11 +7,13 @@ use toolcrib_config::placeholder::{Dialect as Placeholders, Template};
 use toolcrib_core::policy::ApprovalMode;
 use toolcrib_store::approval::observation::{Definition, Observation};
 use toolcrib_store::{SqliteOptions, Store};
+use toolcrib_upstream::mcp::oauth::TokenStore;
 
 use super::*;
 use crate::capability::market::{CapabilityCatalog as _, Shelf};
 use crate::capability::trial::tests::Given;
 use crate::engine::clock::Clock;
+use crate::tokens::Tokens;
 
 async fn shelf(home: &tempfile::TempDir) -> (Store, Arc<Shelf>) {
     let options = SqliteOptions::new(home.path().join("t.db"));
@@ -232,8 +234,54 @@ async fn runtime_discovery_resolves_what_is_registered_before_it_looks_elsewhere
         home.path(),
         |_| None,
     );
-    let alone = RuntimeDiscovery::new(surroundings, None);
+    let alone = RuntimeDiscovery::new(surroundings, None, None);
     assert!(alone.service().kept_tools(&server).is_none());
+    store.close().await;
+}
+
+/// What a server hears at its first request.
+async fn heard(listener: tokio::net::TcpListener) -> String {
+    use tokio::io::AsyncReadExt;
+    let (mut socket, _) = listener.accept().await.unwrap();
+    let mut heard = Vec::new();
+    while !heard.windows(4).any(|end| end == b"\r\n\r\n") {
+        assert!(socket.read_buf(&mut heard).await.unwrap() > 0);
+    }
+    String::from_utf8_lossy(&heard).into_owned()
+}
+
+#[tokio::test]
+async fn runtime_discovery_proves_itself_where_somebody_logged_in() {
+    let home = tempfile::tempdir().unwrap();
+    let (store, _) = shelf(&home).await;
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}/mcp", listener.local_addr().unwrap());
+    let tokens: Arc<dyn TokenStore> = Arc::new(Tokens::new(store.clone(), || 1_000));
+    let record = json!({
+        "resource": url,
+        "redirect_uri": "http://127.0.0.1/",
+        "credentials": {
+            "client_id": "c",
+            "token_response": {"access_token": "t0ken", "token_type": "bearer"},
+        },
+    });
+    let record = Secret::new(record.to_string());
+    let saved = tokens.save("https://issuer.example", "api", &record, None);
+    assert!(saved.await.unwrap());
+    let surroundings = toolcrib_config::surroundings::Surroundings::new(
+        toolcrib_config::surroundings::Os::Linux,
+        home.path(),
+        home.path(),
+        |_| None,
+    );
+    let runtime = RuntimeDiscovery::new(surroundings, Some(tokens), None);
+    let (server, options) = (remote("api", &url), DiscoveryOptions::default());
+    let heard = tokio::select! {
+        heard = heard(listener) => heard,
+        found = runtime.discover(&server, &options) => panic!("{found:?}"),
+    };
+    let heard = heard.to_ascii_lowercase();
+    assert!(heard.contains("authorization: bearer t0ken"), "{heard}");
     store.close().await;
 }
 
