@@ -71,16 +71,13 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
             middle(|t| t.cpu * 1000 / t.direct.max(1)),
             "‰ of the base",
         );
-        // Under valgrind the program cannot start itself again, which it does for a server on a pipe.
-        if matches!(way, Way::Http) {
-            counts(recorder, &home)?;
-        }
+        counts(recorder, way, &home)?;
     }
     crowd::run(recorder, &server)
 }
 
 /// How often a call asks for memory and how many instructions it takes, where valgrind is there to count.
-fn counts(recorder: &mut Recorder, home: &Path) -> Result<()> {
+fn counts(recorder: &mut Recorder, way: Way, home: &Path) -> Result<()> {
     if !process::quietly(process::program("valgrind").arg("--version")) {
         ui::line("no valgrind here: allocations and instructions are not counted");
         return Ok(());
@@ -88,13 +85,14 @@ fn counts(recorder: &mut Recorder, home: &Path) -> Result<()> {
     let few = counted(home, COUNTED[0])?;
     let many = counted(home, COUNTED[1])?;
     let calls = (COUNTED[1] - COUNTED[0]) as u64;
+    let name = way.name();
     recorder.value(
-        "a call over HTTP, allocations of ours",
+        &format!("a call over {name}, allocations of ours"),
         many.allocations.saturating_sub(few.allocations) / calls,
         "allocations",
     );
     recorder.value(
-        "a call over HTTP, instructions of ours",
+        &format!("a call over {name}, instructions of ours"),
         many.instructions.saturating_sub(few.instructions) / calls,
         "instructions",
     );

@@ -57,20 +57,42 @@ const SYSTEM: &[&str] = &[
 #[cfg(not(windows))]
 const SYSTEM: &[&str] = &[];
 
+/// This program, as it can be started once more; where there are no process groups it is not.
+fn this_program() -> Option<PathBuf> {
+    let named = std::env::current_exe().ok().filter(|_| cfg!(unix));
+    #[cfg(target_os = "linux")]
+    let named = Some(linked(named));
+    named
+}
+
+/// The link leads to the running program also after an upgrade replaced its file.
+#[cfg(target_os = "linux")]
+fn linked(named: Option<PathBuf>) -> PathBuf {
+    let link = PathBuf::from("/proc/self/exe");
+    named
+        .filter(|named| is_emulated(&link, named))
+        .unwrap_or(link)
+}
+
+/// Whether the link leads to another program than the one that it names, which is there: an emulator or
+/// valgrind runs this program and answers for the name, but would itself be started through the link.
+#[cfg(target_os = "linux")]
+fn is_emulated(link: &std::path::Path, named: &std::path::Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let file = |path| {
+        let metadata = std::fs::metadata(path).ok()?;
+        Some((metadata.dev(), metadata.ino()))
+    };
+    let (runs, named) = (file(link), file(named));
+    named.is_some() && runs != named
+}
+
 impl Spawner {
     /// One that re-executes this very program as the launcher. Its `main` must call
     /// [`launcher::run_if_launcher`].
     pub fn of_this_process() -> Self {
-        // On Linux the link leads to the running program also after an upgrade replaced its file.
-        let launcher = if cfg!(target_os = "linux") {
-            Some(PathBuf::from("/proc/self/exe"))
-        } else if cfg!(unix) {
-            std::env::current_exe().ok()
-        } else {
-            None
-        };
         Self {
-            launcher,
+            launcher: this_program(),
             environment: std::env::vars_os().collect(),
         }
     }
@@ -234,6 +256,24 @@ impl Life {
 mod tests {
     use super::*;
     use toolcrib_core::secret::Secret;
+
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn a_program_under_an_emulator_is_started_again_by_its_name() {
+        let home = tempfile::tempdir().unwrap();
+        let [program, emulator, link] =
+            ["program", "emulator", "link"].map(|name| home.path().join(name));
+        std::fs::write(&program, "").unwrap();
+        std::fs::write(&emulator, "").unwrap();
+        std::os::unix::fs::symlink(&program, &link).unwrap();
+        assert!(!is_emulated(&link, &program));
+        let replaced = home.path().join("program (deleted)");
+        assert!(!is_emulated(&link, &replaced), "an upgrade replaced it");
+        std::fs::remove_file(&link).unwrap();
+        std::os::unix::fs::symlink(&emulator, &link).unwrap();
+        assert!(is_emulated(&link, &program));
+        assert_eq!(this_program(), Some("/proc/self/exe".into()));
+    }
 
     fn names(command: &Command) -> Vec<(String, String)> {
         let given = [
