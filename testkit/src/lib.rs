@@ -1,6 +1,7 @@
 //! Stand-in servers, fault injection and other test support.
 
 pub mod api;
+pub mod bundle;
 pub mod conformance;
 pub mod issuer;
 pub mod mock;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use axum::extract::{Path, Query, State};
 use axum::http::StatusCode;
-use axum::response::{IntoResponse, Response};
+use axum::response::{IntoResponse, Redirect, Response};
 use axum::routing::get;
 use axum::{Json, Router};
 use serde_json::{Value, json};
@@ -48,6 +48,14 @@ struct Inner {
     requests: AtomicUsize,
     broken: AtomicBool,
     paths: Mutex<Vec<String>>,
+    files: Mutex<HashMap<String, File>>,
+}
+
+/// What a path below `/files` is answered with.
+#[derive(Clone, Debug)]
+enum File {
+    Content(Vec<u8>),
+    Elsewhere(String),
 }
 
 impl Registry {
@@ -66,11 +74,13 @@ impl Registry {
             requests: AtomicUsize::new(0),
             broken: AtomicBool::new(false),
             paths: Mutex::default(),
+            files: Mutex::default(),
         });
         let router = Router::new()
             .route("/v0.1/servers", get(list))
             .route("/v0.1/servers/{name}/versions", get(versions))
             .route("/v0.1/servers/{name}/versions/{version}", get(version))
+            .route("/files/{name}", get(file))
             .fallback(|| async { problem(404, "Not Found") })
             .with_state(Arc::clone(&state));
         let listener = tokio::net::TcpListener::bind(SocketAddr::from(([127, 0, 0, 1], 0)))
@@ -97,6 +107,22 @@ impl Registry {
     /// From now on every request is answered with status 500.
     pub fn break_down(&self) {
         self.state.broken.store(true, Ordering::SeqCst);
+    }
+
+    /// Serves a file; gives its address.
+    pub fn serve_file(&self, name: &str, content: Vec<u8>) -> String {
+        self.put(name, File::Content(content))
+    }
+
+    /// Serves a redirect; gives its address.
+    pub fn serve_redirect(&self, name: &str, target: &str) -> String {
+        self.put(name, File::Elsewhere(target.to_owned()))
+    }
+
+    fn put(&self, name: &str, file: File) -> String {
+        let mut files = self.state.files.lock().expect("no test panicked");
+        files.insert(name.to_owned(), file);
+        format!("{}/files/{name}", self.url)
     }
 
     /// Adds an entry: its `server.json` and its standing.
@@ -206,6 +232,21 @@ async fn version(
     match found.into_iter().next() {
         Some(entry) => Json(entry).into_response(),
         None => problem(404, "Server not found"),
+    }
+}
+
+async fn file(State(state): State<Arc<Inner>>, Path(name): Path<String>) -> Response {
+    state.requests.fetch_add(1, Ordering::SeqCst);
+    let found = state
+        .files
+        .lock()
+        .expect("no test panicked")
+        .get(&name)
+        .cloned();
+    match found {
+        Some(File::Content(content)) => content.into_response(),
+        Some(File::Elsewhere(target)) => Redirect::temporary(&target).into_response(),
+        None => problem(404, "no such file"),
     }
 }
 

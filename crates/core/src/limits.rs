@@ -466,6 +466,20 @@ pub const REGISTRY_DISCOVERIES_MAX: usize = 50;
 pub const REGISTRY_DESCRIPTION_CHARS_MAX: usize = 500;
 /// Longest name of a server in the registry.
 pub const REGISTRY_NAME_CHARS_MAX: usize = 200;
+/// Largest bundle of the registry that is downloaded.
+pub const BUNDLE_BYTES_MAX: u64 = 128 * 1024 * 1024;
+/// How long downloading a bundle may take.
+pub const BUNDLE_TIMEOUT_MS: u64 = 10 * 60 * 1_000;
+/// Most redirects on the way to a bundle.
+pub const BUNDLE_REDIRECTS_MAX: usize = 5;
+/// Most files and directories of one bundle.
+pub const BUNDLE_ENTRIES_MAX: usize = 50_000;
+/// Most bytes of all files of one bundle, unpacked.
+pub const BUNDLE_UNPACKED_BYTES_MAX: u64 = 512 * 1024 * 1024;
+/// Longest name of a file in a bundle.
+pub const BUNDLE_NAME_BYTES_MAX: usize = 1_024;
+/// Largest manifest of a bundle.
+pub const BUNDLE_MANIFEST_BYTES_MAX: usize = 1024 * 1024;
 /// Most capabilities in one list.
 pub const CAPABILITIES_LISTED_MAX: i64 = 100_000;
 /// How long an introspected server waits for a person before the question expires.

@@ -3,6 +3,7 @@
 //! Answers are handed on as the registry sent them, so that they can be kept as they are; reading
 //! them is [`entries`]. Nothing here starts or contacts a server.
 
+mod bundle;
 mod entry;
 mod input;
 mod offer;
@@ -21,6 +22,7 @@ use toolcrib_core::limits::{
 use toolcrib_core::retry::Trouble;
 use url::Url;
 
+pub use bundle::{Archive, Bundle, BundleError, Host, MANIFEST, Manifest};
 pub use entry::{Entry, Reading, Status, entries};
 pub use input::{Needed, Part, Text};
 pub use offer::{Offer, Unusable, Way};

@@ -1,6 +1,7 @@
 //! `toolcrib registry`: the public registry searched, an entry shown, an entry added.
 
 mod add;
+mod bundle;
 mod find;
 mod show;
 
@@ -107,13 +108,7 @@ struct Market {
 
 impl Market {
     fn open(context: &Context, config: &Config, use_cache: bool) -> Result<Self, Failure> {
-        let http = reqwest::Client::builder()
-            .user_agent(concat!("toolcrib/", env!("CARGO_PKG_VERSION")))
-            .build()
-            .map_err(|error| {
-                let message = format!("no connection can be made: {}", error.without_url());
-                Failure::new(Code::ServerConnectionError, message)
-            })?;
+        let http = client(reqwest::redirect::Policy::default())?;
         let client = RegistryClient::new(http, &config.settings.registry.url)
             .map_err(|error| Failure::configuration(error.to_string()))?;
         let cache = known::kept_lists(config, &context.surroundings);
@@ -189,6 +184,18 @@ impl Market {
         };
         Failure::not_found(Code::ServerNotFound, message).with("similar", near)
     }
+}
+
+/// A client that follows redirects by a policy.
+fn client(redirects: reqwest::redirect::Policy) -> Result<reqwest::Client, Failure> {
+    reqwest::Client::builder()
+        .user_agent(concat!("toolcrib/", env!("CARGO_PKG_VERSION")))
+        .redirect(redirects)
+        .build()
+        .map_err(|error| {
+            let message = format!("no connection can be made: {}", error.without_url());
+            Failure::new(Code::ServerConnectionError, message)
+        })
 }
 
 fn failure(error: &RegistryError) -> Failure {

@@ -6,6 +6,7 @@ mod adapter;
 mod agent;
 mod attempts;
 mod beside;
+mod bundle;
 mod canary;
 mod capability;
 mod children;

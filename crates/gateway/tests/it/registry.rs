@@ -7,7 +7,7 @@ use crate::home::{Home, Said};
 /// A home whose configuration names a stand-in registry, which runs as long as this.
 pub(crate) struct Market {
     pub(crate) home: Home,
-    registry: Registry,
+    pub(crate) registry: Registry,
     _runtime: tokio::runtime::Runtime,
 }
 
@@ -31,11 +31,11 @@ impl Market {
             .configure(&format!("{rest}registry:\n  url: {url}\n"));
     }
 
-    fn run(&self, arguments: &[&str]) -> Said {
+    pub(crate) fn run(&self, arguments: &[&str]) -> Said {
         self.home.run(&[&["registry"], arguments].concat())
     }
 
-    fn file(&self) -> String {
+    pub(crate) fn file(&self) -> String {
         std::fs::read_to_string(self.home.path(".config/toolcrib/toolcrib.yaml")).unwrap()
     }
 }
@@ -212,7 +212,7 @@ fn the_way_can_be_chosen_and_what_cannot_be_run_is_refused() {
         .json();
     assert_eq!(json["way"]["runs"], "https://issues.example/sse");
     for (arguments, part) in [
-        (&["io.github.carol/desk"][..], "manifest.json"),
+        (&["io.github.carol/desk"][..], "without a SHA-256"),
         (&["io.github.dave/served"], "start `npx"),
         (&["io.github.mallory/gone"], "taken back"),
         (&["io.github.ada/weather", "--via", "oci"], "lists the ways"),

@@ -202,6 +202,16 @@ impl<'a> Collector<'a> {
         text
     }
 
+    /// What stands for an input as part of a text; where the input is neither required nor has a default,
+    /// it is noted only.
+    pub(super) fn variable(&mut self, input: &Input, name: &str, used_for: &str) -> Text {
+        let mut needed = self.need(input, name, None);
+        used_for.clone_into(&mut needed.used_for);
+        let text = Text::variable(&needed);
+        self.add(needed);
+        text
+    }
+
     fn need(&self, input: &Input, name: &str, variable: Option<&str>) -> Needed {
         let variable = match variable {
             Some(variable) if is_variable(variable) => variable.to_owned(),

@@ -1,5 +1,6 @@
 //! A way in which a server of the registry can be used.
 
+use super::bundle::Bundle;
 use super::entry::{Package, Remote};
 use super::input::{Collector, Needed, Text, Undeclared};
 use super::package;
@@ -30,6 +31,8 @@ pub enum Way {
         /// Headers for every request.
         headers: Vec<(String, Text)>,
     },
+    /// A bundle, which says how it is run once it is there.
+    Bundle(Bundle),
 }
 
 /// A way in which a server can be used.
@@ -59,6 +62,11 @@ impl Offer {
                 .collect::<Vec<_>>()
                 .join(" "),
             Way::Http { url, .. } | Way::Sse { url, .. } => url.to_string(),
+            Way::Bundle(Bundle {
+                address, sha256, ..
+            }) => format!(
+                "the bundle {address} with the SHA-256 {sha256}; what it needs is known once `add` has downloaded it"
+            ),
         }
     }
 }

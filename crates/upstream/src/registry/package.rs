@@ -3,6 +3,7 @@
 //! What an entry names is handed to the program that fetches and runs packages of its kind; nothing
 //! goes through a shell, and a name that could be taken for an option is refused.
 
+use super::bundle;
 use super::entry::{Argument, Package};
 use super::input::{Collector, Input, Text, Undeclared};
 use super::offer::{Offer, Way};
@@ -23,7 +24,7 @@ const USUAL_PLACES: [(&str, &[&str]); 5] = [
 pub(super) fn offer(package: &Package, prefix: &str, label: &str) -> Result<Offer, String> {
     let kind = package.registry_type.as_str();
     if kind == "mcpb" {
-        return Err(bundle(package));
+        return bundled(package, prefix, label);
     }
     let name = checked(&package.identifier, "name")?;
     let version = package.version.as_deref().filter(|v| !v.is_empty());
@@ -32,12 +33,7 @@ pub(super) fn offer(package: &Package, prefix: &str, label: &str) -> Result<Offe
     let mut collector = Collector::new(prefix);
     let runtime = arguments(&package.runtime_arguments, &mut collector);
     let own = arguments(&package.arguments, &mut collector);
-    let mut env = Vec::new();
-    for variable in &package.environment_variables {
-        let name = checked(&variable.name, "variable")?;
-        let value = collector.text(&variable.input, name, Some(name), Undeclared::Literal);
-        env.extend(value.map(|value| (name.to_owned(), value)));
-    }
+    let env = variables(package, &mut collector)?;
     let pinned = |separator: char| match version {
         Some(version) => format!("{name}{separator}{version}"),
         None => name.to_owned(),
@@ -205,15 +201,37 @@ fn usual_place(package: &Package) -> Result<(), String> {
     }
 }
 
-fn bundle(package: &Package) -> String {
-    let hash = match &package.file_sha256 {
-        Some(hash) => format!(", check that its SHA-256 is {hash}"),
-        None => String::new(),
-    };
-    format!(
-        "it is a bundle: download {}{hash}, unpack it, and add the command of its manifest.json",
-        package.identifier
-    )
+/// A bundle: what the entry says is kept until its manifest is there.
+fn bundled(package: &Package, prefix: &str, label: &str) -> Result<Offer, String> {
+    let mut collector = Collector::new(prefix);
+    let args = arguments(&package.arguments, &mut collector);
+    let env = variables(package, &mut collector)?;
+    let bundle = bundle::of_package(package, args, env)?;
+    if package.transport.kind != "stdio" {
+        let kind = &package.transport.kind;
+        return Err(format!(
+            "it is a bundle that serves {kind} itself; unpack and start it by hand and add its address"
+        ));
+    }
+    Ok(Offer {
+        label: label.to_owned(),
+        way: Way::Bundle(bundle),
+        needed: collector.needed,
+        preparation: None,
+    })
+}
+
+fn variables(
+    package: &Package,
+    collector: &mut Collector<'_>,
+) -> Result<Vec<(String, Text)>, String> {
+    let mut env = Vec::new();
+    for variable in &package.environment_variables {
+        let name = checked(&variable.name, "variable")?;
+        let value = collector.text(&variable.input, name, Some(name), Undeclared::Literal);
+        env.extend(value.map(|value| (name.to_owned(), value)));
+    }
+    Ok(env)
 }
 
 fn serves_itself(package: &Package, command: &str, args: &[Text]) -> String {

@@ -261,8 +261,7 @@ async fn what_cannot_be_run_says_what_to_do() {
         let unusable = entry(name).await.offers("IT").remove(0).unwrap_err();
         assert!(unusable.reason.contains(expect), "{unusable:?}");
     };
-    check("io.github.carol/desk", "SHA-256 is fe333e59").await;
-    check("io.github.carol/desk", "manifest.json").await;
+    check("io.github.carol/desk", "a bundle without a SHA-256").await;
     check(
         "io.github.dave/served",
         "start `npx -y served-mcp@1.0.0` and add http://127.0.0.1:{port}/mcp",

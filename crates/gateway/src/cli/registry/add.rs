@@ -1,4 +1,5 @@
-//! `toolcrib registry add`: an entry written into the configuration. Nothing is started or contacted.
+//! `toolcrib registry add`: an entry written into the configuration. A bundle is downloaded and unpacked; nothing
+//! is started.
 
 use std::path::{Path, PathBuf};
 
@@ -14,7 +15,7 @@ use toolcrib_config::trust::{Trust, TrustStore};
 use toolcrib_core::Code;
 use toolcrib_upstream::registry::{Entry, Offer, Status};
 
-use super::{Market, show, way};
+use super::{Market, bundle, show, way};
 use crate::cli::Context;
 use crate::engine::discovery::offered;
 use crate::failure::Failure;
@@ -66,7 +67,11 @@ impl Add {
         }
         let name = self.chosen_name(&entry, config)?;
         let offer = self.chosen_offer(&entry, &name)?;
-        let mut server = offered::definition(&name, &entry, &offer);
+        let offer = bundle::ready(context, market, offer, &name, !self.dry_run)?;
+        let Some(mut server) = offered::definition(&name, &entry, &offer) else {
+            let message = format!("{} is a bundle that was not unpacked", offer.label);
+            return Err(Failure::new(Code::ServerNotFound, message));
+        };
         let missing: Vec<String> = offer
             .required()
             .map(|needed| needed.variable.clone())

@@ -9,8 +9,8 @@ use toolcrib_upstream::registry::{Entry, Offer, Part, Text, Way};
 /// The kind of source that such a server has.
 pub const REGISTRY: &str = "registry";
 
-/// The definition of a server under a name; switched on.
-pub fn definition(name: &str, entry: &Entry, offer: &Offer) -> Server {
+/// The definition of a server under a name; switched on. A bundle has none before it is unpacked.
+pub fn definition(name: &str, entry: &Entry, offer: &Offer) -> Option<Server> {
     let secret = |(name, text): &(String, Text)| (name.clone(), template(text).sensitive());
     let transport = match &offer.way {
         Way::Stdio { command, args, env } => Transport::Stdio(Stdio {
@@ -29,6 +29,7 @@ pub fn definition(name: &str, entry: &Entry, offer: &Offer) -> Server {
             url: template(url),
             headers: headers.iter().map(secret).collect(),
         }),
+        Way::Bundle(_) => return None,
     };
     let origin = Origin {
         kind: REGISTRY.to_owned(),
@@ -39,7 +40,7 @@ pub fn definition(name: &str, entry: &Entry, offer: &Offer) -> Server {
     server.registry = Some(entry.name.clone());
     server.title = entry.title.as_deref().and_then(one_line);
     server.description = one_line(&entry.description);
-    server
+    Some(server)
 }
 
 /// A short name for a server of the registry: what stands after the last `/`, in plain characters.

@@ -189,6 +189,12 @@ impl RegistryCatalog {
     fn is_local(&self) -> bool {
         Url::parse(&self.client.address()).is_ok_and(|url| is_this_machine(&url))
     }
+
+    /// Whether something that an entry names may be fetched from an address: a public one, or one of
+    /// this machine where the registry is here too.
+    pub fn permits(&self, url: &Url) -> bool {
+        permitted(url, self.is_local())
+    }
 }
 
 fn read(items: &[Box<RawValue>]) -> Reading {
@@ -403,7 +409,11 @@ fn askable(entry: &Entry, registry_is_local: bool) -> Result<Server, String> {
     let mut reason = "it has no address; `toolcrib registry add` can configure it".to_owned();
     for offer in entry.offers("IT").into_iter().flatten() {
         match may_be_asked(&offer, registry_is_local) {
-            Ok(()) => return Ok(offered::definition(&entry.name, entry, &offer)),
+            Ok(()) => {
+                if let Some(server) = offered::definition(&entry.name, entry, &offer) {
+                    return Ok(server);
+                }
+            }
             Err(Some(why)) => reason = why,
             Err(None) => {}
         }
@@ -424,12 +434,15 @@ fn may_be_asked(offer: &Offer, registry_is_local: bool) -> Result<(), Option<Str
     }
     let url = url.to_string();
     let url = Url::parse(&url).ok();
-    let public = url.as_ref().is_some_and(is_public);
-    if public || (registry_is_local && url.as_ref().is_some_and(is_this_machine)) {
+    if url.is_some_and(|url| permitted(&url, registry_is_local)) {
         Ok(())
     } else {
         Err(Some("its address is not a public one".to_owned()))
     }
+}
+
+fn permitted(url: &Url, registry_is_local: bool) -> bool {
+    is_public(url) || (registry_is_local && is_this_machine(url))
 }
 
 /// Whether an address is one of this machine.

@@ -282,7 +282,7 @@ async fn an_offer_becomes_a_definition() {
         let entry = &reading.entries[0];
         let offer = entry.offers("IT").remove(0).unwrap();
         let is_child = matches!(offer.way, Way::Stdio { .. });
-        let server = offered::definition("it", entry, &offer);
+        let server = offered::definition("it", entry, &offer).unwrap();
         assert_eq!(matches!(server.transport, Transport::Stdio(_)), is_child);
         server
     };
