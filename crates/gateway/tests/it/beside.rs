@@ -42,6 +42,27 @@ fn questions() -> Vec<(&'static str, Value, &'static str)> {
 }
 
 #[test]
+fn nobody_starts_a_server_by_asking_for_what_it_may_not_read() {
+    let home = Home::new();
+    let started = home.path("started");
+    let program = toolcrib_testkit::program("conformance-server");
+    let script = format!("touch {}; exec {}", started.display(), program.display());
+    let args = json!(["-c", script]);
+    home.configure(&format!(
+        "mode: flat\nmcpServers:\n  fixture: {{command: sh, args: {args}}}\n"
+    ));
+    let mut web = Web::start(&home);
+    bear(&home, &mut web, "other:*");
+    for (method, params, _) in questions() {
+        web.request(method, &params.to_string());
+        assert!(!started.exists(), "{method}");
+    }
+    bear(&home, &mut web, "fixture:read");
+    web.request("resources/list", "{}");
+    assert!(started.exists());
+}
+
+#[test]
 fn a_key_without_a_scope_for_the_server_finds_nothing_beside_tools_either() {
     let home = flat("");
     let mut web = Web::start(&home);

@@ -178,14 +178,19 @@ impl Engine {
             .filter_map(|need| need.any_of().first().map(Scope::as_str))
             .collect();
         let scopes = scopes.join(", ");
+        let hidden = || Closed {
+            code: Code::ScopeRequired,
+            reason: format!("Lacks {scopes}."),
+        };
+        // Nobody starts a server by asking for what it may not read.
+        if !self.may_read(caller, server) {
+            return Err(hidden());
+        }
         self.see_settlements().await;
         let approval = self.server_approval(server).await;
         match visible_by(caller, &needs, true, approval) {
             Visibility::Shown => Ok(format!("{}; may read by {scopes}", caller.principal)),
-            Visibility::Hidden => Err(Closed {
-                code: Code::ScopeRequired,
-                reason: format!("Lacks {scopes}."),
-            }),
+            Visibility::Hidden => Err(hidden()),
             Visibility::Pending | Visibility::Disabled => Err(Closed {
                 code: Code::ApprovalRequired,
                 reason: "The server waits for approval, or was rejected.".to_owned(),
