@@ -184,10 +184,16 @@ fn choose(context: &Context, offers: Vec<Takeover>) -> Result<Vec<Takeover>, Fai
         })
         .collect();
     let chosen = dialoguer::MultiSelect::new()
-        .with_prompt("Which clients shall use Toolcrib? Space switches, Enter goes on")
+        .with_prompt("Which clients shall use Toolcrib? Space switches, Enter goes on, q leaves")
         .items_checked(items)
-        .interact()
-        .map_err(|error| Failure::usage(format!("the question was not answered: {error}")))?;
+        .interact_opt()
+        .map_err(|error| Failure::usage(format!("the question was not answered: {error}")))?
+        .unwrap_or_default();
+    if chosen.is_empty() {
+        return Err(Failure::usage(
+            "nothing was changed, because no client was chosen",
+        ));
+    }
     let chosen = offers
         .into_iter()
         .enumerate()

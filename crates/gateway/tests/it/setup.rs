@@ -242,6 +242,17 @@ fn a_terminal_asks_which_clients() {
 }
 
 #[test]
+fn who_leaves_the_question_has_changed_nothing() {
+    let home = furnished();
+    let mut terminal = Terminal::start(&home, &["setup"]);
+    terminal.answer("Which clients", "q");
+    terminal.shows("nothing was changed");
+    terminal.wait_out();
+    assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
+    assert!(!home.path(TARGET).exists());
+}
+
+#[test]
 fn a_broken_file_is_left_alone_and_named_while_the_others_are_connected() {
     let home = furnished();
     home.write(".cursor/mcp.json", "{");
