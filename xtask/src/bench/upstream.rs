@@ -82,21 +82,42 @@ fn counts(recorder: &mut Recorder, way: Way, home: &Path) -> Result<()> {
         ui::line("no valgrind here: allocations and instructions are not counted");
         return Ok(());
     }
-    let few = counted(home, COUNTED[0])?;
-    let many = counted(home, COUNTED[1])?;
-    let calls = (COUNTED[1] - COUNTED[0]) as u64;
     let name = way.name();
-    recorder.value(
-        &format!("a call over {name}, allocations of ours"),
-        many.allocations.saturating_sub(few.allocations) / calls,
-        "allocations",
-    );
-    recorder.value(
-        &format!("a call over {name}, instructions of ours"),
-        many.instructions.saturating_sub(few.instructions) / calls,
-        "instructions",
-    );
+    let ours = per_call(|calls| {
+        let mut door = Door::wrapped(under_valgrind(home, &[]), home)?;
+        door.median(calls, "execute_tool", &wrapped)?;
+        door.close()?;
+        read_counts(&fs::read_to_string(counts_of(home))?)
+    })?;
+    // The same call made directly costs what the server does for it.
+    let direct = per_call(|calls| {
+        let mut server = Door::start(under_valgrind(home, &["workshop", "notes"]))?;
+        server.median(calls, server::TOOL, &arguments)?;
+        server.close()?;
+        read_counts(&fs::read_to_string(counts_of(home))?)
+    })?;
+    for (what, ours, direct) in [
+        ("allocations", ours.allocations, direct.allocations),
+        ("instructions", ours.instructions, direct.instructions),
+    ] {
+        recorder.value(&format!("a call over {name}, {what} of ours"), ours, what);
+        recorder.value(
+            &format!("a call over {name}, {what} against the direct call"),
+            ours * 1000 / direct.max(1),
+            "‰ of the base",
+        );
+    }
     Ok(())
+}
+
+/// What one call takes: the difference between a longer and a shorter run, so that the start is in neither.
+fn per_call(mut run: impl FnMut(usize) -> Result<Counted>) -> Result<Counted> {
+    let [few, many] = [run(COUNTED[0])?, run(COUNTED[1])?];
+    let calls = (COUNTED[1] - COUNTED[0]) as u64;
+    Ok(Counted {
+        allocations: many.allocations.saturating_sub(few.allocations) / calls,
+        instructions: many.instructions.saturating_sub(few.instructions) / calls,
+    })
 }
 
 /// What one round gave, in nanoseconds.
@@ -190,17 +211,22 @@ struct Counted {
     instructions: u64,
 }
 
-fn counted(home: &Path, calls: usize) -> Result<Counted> {
-    let out = home.join("callgrind.out");
+/// The program with these arguments, so that valgrind counts what it does.
+fn under_valgrind(home: &Path, args: &[&str]) -> std::process::Command {
     let mut command = std::process::Command::new("valgrind");
     command
         .arg("--tool=callgrind")
-        .arg(format!("--callgrind-out-file={}", out.display()))
-        .arg(built("toolcrib"));
-    let mut door = Door::wrapped(command, home)?;
-    door.median(calls, "execute_tool", &wrapped)?;
-    door.close()?;
-    read_counts(&fs::read_to_string(&out)?)
+        .arg(format!(
+            "--callgrind-out-file={}",
+            counts_of(home).display()
+        ))
+        .arg(built("toolcrib"))
+        .args(args);
+    command
+}
+
+fn counts_of(home: &Path) -> std::path::PathBuf {
+    home.join("callgrind.out")
 }
 
 /// The calls of the allocator and all instructions in callgrind's file.

@@ -48,7 +48,8 @@ impl Door {
         Self::start(command)
     }
 
-    fn start(mut command: Command) -> Result<Self> {
+    /// The server that a command starts.
+    pub(in crate::bench) fn start(mut command: Command) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
