@@ -15,6 +15,7 @@ pub mod flat;
 pub mod full;
 pub mod gate;
 pub mod gateway;
+mod given;
 pub mod listen;
 pub mod meta;
 pub mod outlet;

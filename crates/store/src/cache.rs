@@ -101,6 +101,19 @@ struct Held {
     stamp: Option<Stamp>,
 }
 
+impl Held {
+    /// A list that is not on disk yet.
+    fn new(fingerprint: &str, items: Vec<Box<RawValue>>, stored_ms: i64) -> Self {
+        Self {
+            fingerprint: fingerprint.into(),
+            items: items.into(),
+            stored_ms,
+            fresh_ms: None,
+            stamp: None,
+        }
+    }
+}
+
 /// The cache of tool lists and registry answers.
 pub struct ListCache {
     options: CacheOptions,
@@ -157,11 +170,8 @@ impl ListCache {
         now_ms: i64,
     ) -> Result<(), StoreError> {
         let list = Held {
-            fingerprint: fingerprint.into(),
-            items: tools.into(),
-            stored_ms: now_ms,
             fresh_ms,
-            stamp: None,
+            ..Held::new(fingerprint, tools, now_ms)
         };
         self.store(Kind::Tools, server, list)
     }
@@ -179,13 +189,7 @@ impl ListCache {
         servers: Vec<Box<RawValue>>,
         now_ms: i64,
     ) -> Result<(), StoreError> {
-        let list = Held {
-            fingerprint: fingerprint.into(),
-            items: servers.into(),
-            stored_ms: now_ms,
-            fresh_ms: None,
-            stamp: None,
-        };
+        let list = Held::new(fingerprint, servers, now_ms);
         self.store(Kind::Registry, query, list)
     }
 

@@ -273,15 +273,18 @@ fn said(body: &[u8]) -> String {
     }
 }
 
-fn unreached(error: reqwest::Error) -> RegistryError {
-    // The address is the user's own; the reason is in the causes.
-    let error = error.without_url();
-    let mut reason = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        reason = inner.to_string();
-        cause = inner.source();
+/// Why a request failed: the address is known to who reads it, and the reason is in the last cause.
+fn reason(error: &reqwest::Error) -> String {
+    let mut last: &dyn std::error::Error = error;
+    while let Some(inner) = last.source() {
+        last = inner;
     }
+    last.to_string()
+}
+
+fn unreached(error: reqwest::Error) -> RegistryError {
+    let error = error.without_url();
+    let reason = reason(&error);
     if error.is_timeout() {
         RegistryError::TimedOut(Duration::from_millis(REGISTRY_TIMEOUT_MS))
     } else if error.is_connect() || error.is_builder() || error.is_redirect() {

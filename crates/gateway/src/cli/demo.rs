@@ -75,7 +75,7 @@ const STEPS: &[Step] = &[
         command: &["import"],
     },
     Step {
-        about: "Write it down as one configuration. Secrets stay where they are, in the environment.",
+        about: "Write it down as one configuration. Secrets that stand in the environment stay there.",
         write: None,
         command: &["import", "--write"],
     },
@@ -208,7 +208,7 @@ fn silent() -> Ui {
 fn agent_story(context: &mut Context, home: &Path, tale: &mut Tale) -> Result<(), Failure> {
     agent::play(context, home, tale)?;
     context.ui.gap();
-    let about = "Every request left one record, and one that is changed or taken out is found:";
+    let about = "Every call left one record, and one that is changed or taken out is found:";
     context
         .ui
         .line(Line::new().tone(Tone::Strong, format_args!("── {about}")));

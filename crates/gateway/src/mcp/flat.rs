@@ -20,9 +20,9 @@ use toolcrib_core::schema::signature;
 
 use super::bridge::{self, Bridge, OPTIONS, execution, failure, options_in};
 use super::fields::{Fields, raw};
-use super::full::given::Given;
 use super::full::no_such;
 use super::gate::limited;
+use super::given::Given;
 use super::listen::MISSED;
 use super::meta::{LOG_LEVEL, set_trace};
 use super::service::{Outcome, not_offered};
@@ -133,7 +133,7 @@ impl Flat {
         self.given.note(&server, &before, &now);
         // What came meanwhile may be in nobody's list.
         if let Some(changes) = self.changes.get()
-            && self.given.is_outdated(&now)
+            && self.given.renew(&now)
         {
             let _ = changes.send(Change::Tools);
         }
@@ -247,7 +247,7 @@ impl Flat {
         changes: broadcast::Sender<Change>,
     ) {
         let tell_others = || {
-            if given.is_outdated(&engine.snapshot()) {
+            if given.renew(&engine.snapshot()) {
                 let _ = changes.send(Change::Tools);
             }
         };
@@ -280,7 +280,7 @@ impl Flat {
             let told = match (happening, &followed.server) {
                 (Happening::Tools, Some(server)) => {
                     engine.relist(server).await;
-                    given.is_outdated(&engine.snapshot());
+                    given.renew(&engine.snapshot());
                     vec![Change::Tools]
                 }
                 (Happening::Tools, None) => vec![Change::Tools],

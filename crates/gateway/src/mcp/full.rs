@@ -1,7 +1,6 @@
 //! Every tool that the caller may run, each under a name that every client takes: for debugging.
 
 mod capability;
-pub(super) mod given;
 mod names;
 
 use std::collections::HashSet;
@@ -21,6 +20,7 @@ use toolcrib_core::{Code, ToolId};
 
 use super::bridge::{execution, failure, mirrored, options_in, passed};
 use super::fields::{Fields, raw};
+use super::given::Given;
 use super::service::{Outcome, not_offered};
 use super::surface::{Change, Context, Description, Surface};
 use crate::engine::Engine;
@@ -29,7 +29,6 @@ use crate::engine::error::Error;
 use crate::engine::snapshot::Entry;
 use crate::telling;
 
-use given::Given;
 pub(crate) use names::name;
 
 /// Every tool of an engine.
@@ -79,7 +78,7 @@ impl Full {
         });
         let tools = join_all(lists).await.into_iter().flatten().collect();
         // What came while others were waited for is in nobody's list.
-        if self.given.is_outdated(&self.engine.snapshot()) {
+        if self.given.renew(&self.engine.snapshot()) {
             let _ = self.changes.send(Change::Tools);
         }
         tools
@@ -152,7 +151,7 @@ impl Full {
             if heard.is_err() {
                 return;
             }
-            if given.is_outdated(&engine.snapshot()) || always {
+            if given.renew(&engine.snapshot()) || always {
                 // Nobody may be listening.
                 let _ = changes.send(Change::Tools);
             }

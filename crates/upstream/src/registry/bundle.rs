@@ -222,14 +222,7 @@ async fn download(http: &reqwest::Client, url: Url, most: u64) -> Result<Vec<u8>
 }
 
 fn unreached(error: reqwest::Error) -> BundleError {
-    let error = error.without_url();
-    let mut reason = error.to_string();
-    let mut cause = std::error::Error::source(&error);
-    while let Some(inner) = cause {
-        reason = inner.to_string();
-        cause = inner.source();
-    }
-    BundleError::Unreachable(reason)
+    BundleError::Unreachable(super::reason(&error.without_url()))
 }
 
 fn hex(bytes: &[u8]) -> String {

@@ -14,15 +14,17 @@ fn source(place: Place) -> Source {
     }
 }
 
+fn written(folder: &std::path::Path, name: &str, text: &str) -> std::path::PathBuf {
+    let path = folder.join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
 #[tokio::test]
 async fn several_files_make_one_description() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path
-    };
+    let write = |name: &str, text: &str| written(folder.path(), name, text);
     let secret = folder
         .path()
         .parent()
@@ -61,12 +63,7 @@ async fn several_files_make_one_description() {
 #[tokio::test]
 async fn files_above_the_description_are_read_within_the_folder_that_is_named() {
     let folder = tempfile::tempdir().unwrap();
-    let write = |name: &str, text: &str| {
-        let path = folder.path().join(name);
-        std::fs::create_dir_all(path.parent().unwrap()).unwrap();
-        std::fs::write(&path, text).unwrap();
-        path
-    };
+    let write = |name: &str, text: &str| written(folder.path(), name, text);
     let main = write(
         "specs/api/main.yaml",
         "openapi: 3.0.0\npaths:\n  /a:\n    get:\n      operationId: getA\n      parameters:\n        - $ref: '../common/q.yaml#/q'\n        - $ref: '../../outside.yaml#/q'\n",

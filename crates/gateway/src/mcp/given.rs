@@ -24,19 +24,19 @@ impl Given {
         }
     }
 
-    /// Whether a server offers something else than was given of it. What it offers now counts from now on.
-    pub(crate) fn is_outdated(&self, now: &Snapshot) -> bool {
+    /// Notes what servers offer now as given, and says whether that is something else than was given before.
+    pub(crate) fn renew(&self, now: &Snapshot) -> bool {
         let mut racks = self.racks.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut is_outdated = false;
+        let mut is_other = false;
         racks.retain(|server, given| {
             let Some(rack) = now.own_rack(server) else {
-                is_outdated = true;
+                is_other = true;
                 return false;
             };
-            is_outdated |= !Arc::ptr_eq(rack, given) && !rack.offers_as(given);
+            is_other |= !Arc::ptr_eq(rack, given) && !rack.offers_as(given);
             *given = Arc::clone(rack);
             true
         });
-        is_outdated
+        is_other
     }
 }
