@@ -168,7 +168,9 @@ impl Running {
             port,
             behind,
         };
-        let log = std::fs::File::create(home.join("log"))?;
+        // Beside the home and not in it: who watches the home for changes of configuration would wake with every line.
+        let written = home.with_extension("log");
+        let log = std::fs::File::create(&written)?;
         let mut command = candidate.command(&start)?;
         command
             .stdin(Stdio::null())
@@ -189,7 +191,7 @@ impl Running {
                     return Ok((running, tools));
                 }
                 other if begun.elapsed() > START_TIME || running.ended() => {
-                    let log = std::fs::read_to_string(home.join("log")).unwrap_or_default();
+                    let log = std::fs::read_to_string(&written).unwrap_or_default();
                     bail!("it does not answer: {other:?}\n{log}");
                 }
                 _ => std::thread::sleep(Duration::from_millis(5)),

@@ -195,7 +195,7 @@ pub const ARGUMENTS_NODES_MAX: usize = 200_000;
 pub const STORE_QUEUE_MAX: usize = 4_096;
 /// Most units of work that share one commit.
 pub const STORE_GROUP_MAX: usize = 512;
-/// How long, in milliseconds, a record that nobody waits for may wait for a commit to go with.
+/// How long, in milliseconds, records that nobody waits for are gathered for one commit.
 pub const STORE_LINGER_MS: u64 = 10;
 /// Most connections that read the store at once.
 pub const STORE_READERS_MAX: usize = 4;

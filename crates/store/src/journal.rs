@@ -147,8 +147,8 @@ impl Execution {
         self.key.is_some()
     }
 
-    /// As [`Self::finish`], without waiting for the disk: the record goes with the next commit, at the
-    /// latest a moment later. A crash before that leaves the entry, and the outcome `unknown`.
+    /// As [`Self::finish`], without waiting for the disk: records of the same moment share a commit.
+    /// A crash before that leaves the entry, and the outcome `unknown`.
     pub fn finish_soon(mut self, ending: Ending) {
         let unit = self.finish_unit(ending);
         self.finished = true;

@@ -147,7 +147,7 @@ impl Writer {
         self.queue.try_send(Message::Work(work)).is_ok()
     }
 
-    /// Leaves a unit to the next commit, at the latest a moment later; `settle` learns how it went.
+    /// Leaves a unit to the commit of all that is left within a moment; `settle` learns how it went.
     pub(crate) fn set_aside<U, F>(&self, unit: U, settle: F)
     where
         U: Unit,
@@ -229,8 +229,16 @@ impl Desk {
             {
                 batch.push(message);
             }
-            // What was set aside is older than what is asked for now.
-            let mut group = self.aside.take();
+            // What was set aside waits until its moment is over: somebody waits for this commit, and the fewer
+            // pages it writes, the sooner it is on the disk.
+            let is_due = batch
+                .iter()
+                .any(|message| matches!(message, Message::Knock));
+            let mut group = if is_due {
+                self.aside.take()
+            } else {
+                Vec::new()
+            };
             for message in batch.drain(..) {
                 match message {
                     Message::Work(_) if closing.is_some() => {}

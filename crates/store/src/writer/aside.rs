@@ -1,5 +1,5 @@
-//! Work that nobody waits for. It goes with the next commit, so that it costs none of its own where calls
-//! follow one another, and after a moment without one it is committed by itself.
+//! Work that nobody waits for. What comes within a moment is committed together, so that calls that follow one
+//! another share one commit for it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
@@ -29,7 +29,7 @@ struct State {
 }
 
 impl Aside {
-    /// Keeps the work for the next commit. Gives it back when there will be none.
+    /// Keeps the work until its moment is over. Gives it back when there will be none.
     pub(super) fn put(
         self: &Arc<Self>,
         work: Box<dyn Work>,

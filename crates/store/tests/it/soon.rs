@@ -1,4 +1,4 @@
-//! Records that nobody waits for: they go with the commits of others and are lost by nobody but a crash.
+//! Records that nobody waits for: they share commits and are lost by nobody but a crash.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -56,15 +56,20 @@ async fn finish_soon(store: &Store, request_id: &str) {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_record_goes_with_the_entry_of_the_next_execution() {
+async fn the_entry_of_an_execution_does_not_wait_for_records_and_they_share_a_commit() {
     let home = Home::new();
     let (store, commits) = counted(&home).await;
-    finish_soon(&store, "r1").await;
-    let before = commits.made.load(Ordering::SeqCst);
-    let next = begin(&store, entry("r2"), None).await;
-    assert_eq!(commits.made.load(Ordering::SeqCst), before + 1);
-    assert_eq!(log(&store).await, ["r1 ok"]);
-    drop(next);
+    let records = ["r0", "r1", "r2", "r3"];
+    for request_id in records {
+        finish_soon(&store, request_id).await;
+    }
+    assert_eq!(
+        commits.made.load(Ordering::SeqCst),
+        1 + records.len(),
+        "enlist, and an entry each"
+    );
+    assert_eq!(log(&store).await.len(), records.len());
+    assert_eq!(commits.made.load(Ordering::SeqCst), 2 + records.len());
     store.close().await;
 }
 
