@@ -50,6 +50,7 @@ pub(crate) fn main() -> Result<(), Failure> {
             println!("{} {:.2}", hit.entry.tool.id, hit.relevance);
         }
         engine.close(Duration::from_secs(1)).await;
+        engine.store().close().await;
         Ok(())
     });
     let _ = std::fs::remove_dir_all(home);

@@ -243,7 +243,8 @@ impl Engine {
         Some((Arc::clone(entry), rack.mark(tool)?.clone()))
     }
 
-    /// Lets calls under way end within `grace`, cancels those that do not, and closes every connection.
+    /// Lets calls under way end within `grace`, cancels those that do not, and closes every connection. The store
+    /// stays open; whoever opened it closes it after this, so that the last records are written.
     pub async fn close(&self, grace: Duration) {
         self.ending.cancel();
         self.tasks.close();

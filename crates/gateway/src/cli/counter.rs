@@ -57,6 +57,8 @@ fn at_engine<T>(
         let engine = open_on(store, config, &context.surroundings, users, tracer).await?;
         let outcome = work(context, &engine).await;
         engine.close(grace).await;
+        // The record of a call may still wait for others to share its commit.
+        engine.store().close().await;
         outcome
     })
 }
