@@ -43,6 +43,8 @@ pub struct Doctor {
 enum State {
     /// As it should be.
     Good,
+    /// Nobody asked.
+    Unasked,
     /// It works, and is worth knowing.
     Warning,
     /// It does not work.
@@ -365,6 +367,7 @@ fn tell(context: &mut Context, checks: &[Check]) {
         }
         let line = match check.state {
             State::Good => Line::new().text("  ").mark(true),
+            State::Unasked => Line::new().text("  ").neutral(),
             State::Warning => Line::new().text("  ").tone(Tone::Odd, "!"),
             State::Bad => Line::new().text("  ").mark(false),
         };
@@ -373,13 +376,23 @@ fn tell(context: &mut Context, checks: &[Check]) {
     }
     context.ui.gap();
     if todo.is_empty() {
-        context.ui.line("All is well; there is nothing to do.");
+        let unasked = checks.iter().any(is_unasked);
+        context.ui.line(if unasked {
+            "Nothing wrong was found in what was looked at; `toolcrib doctor` without --offline asks the servers too."
+        } else {
+            "All is well; there is nothing to do."
+        });
         return;
     }
     context.ui.line("What to do:");
     for (number, line) in (1..).zip(todo) {
         context.ui.line(format!("  {number}. {line}"));
     }
+}
+
+/// Whether it is a server that would have been asked without `--offline`.
+fn is_unasked(check: &Check) -> bool {
+    check.state == State::Unasked && !check.more.contains_key("enabled")
 }
 
 /// Nothing more is printed where the report was JSON: it has said everything.

@@ -15,7 +15,8 @@ use crate::ui::{Line, Tone};
 /// List the servers
 ///
 /// Shows how each server stands and how many tools it has. Nothing is connected for it: a process that runs on the
-/// same configuration is asked how its servers stand; without one, what was kept of their tools is shown.
+/// same configuration is asked how its servers stand; without one, what was kept of their tools is shown. A server is
+/// Connected, Idle (connected as soon as a call needs it), Disconnected with the reason, or Disabled.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -91,17 +92,9 @@ fn show(context: &mut Context, found: &Servers, everything: bool, status: bool, 
         .line(format!("MCP Servers ({count} configured):"));
     for server in &found.servers {
         context.ui.gap();
-        let connected = server.enabled && server.standing.health == Health::Connected;
-        let mut line = Line::new()
-            .mark(connected)
-            .text(" ")
-            .tone(Tone::Strong, &server.name);
+        let mut line = mark(server).text(" ").tone(Tone::Strong, &server.name);
         if tools {
-            line = line.text(match (server.known, server.enabled_count) {
-                (false, _) => " (not asked yet)".to_owned(),
-                (true, 1) => " (1 tool)".to_owned(),
-                (true, n) => format!(" ({n} tools)"),
-            });
+            line = line.text(format_args!(" ({})", tools_of(server, status)));
         }
         context.ui.line(line);
         if everything && !server.description.is_empty() {
@@ -127,6 +120,28 @@ fn show(context: &mut Context, found: &Servers, everything: bool, status: bool, 
     }
 }
 
+/// A server that nobody needed yet is as it should be, and no failure.
+fn mark(server: &ServerRow) -> Line {
+    match server.standing.health {
+        Health::Connected if server.enabled => Line::new().mark(true),
+        Health::Error if server.enabled => Line::new().mark(false),
+        _ => Line::new().neutral(),
+    }
+}
+
+/// How many tools it has, or why nobody knows; `status`: the reason stands below anyway.
+fn tools_of(server: &ServerRow, status: bool) -> String {
+    let failed = server.enabled && server.standing.health == Health::Error;
+    match (server.known, server.enabled_count, &server.standing.reason) {
+        (true, 1, _) => "1 tool".to_owned(),
+        (true, n, _) => format!("{n} tools"),
+        (false, _, Some(reason)) if failed && !status => format!("no tools: {reason}"),
+        (false, ..) if failed => "could not be asked".to_owned(),
+        (false, ..) => "not asked yet".to_owned(),
+    }
+}
+
+/// How it stands, in the documents' words; what is not connected because nothing needed it is idle.
 fn standing(server: &ServerRow) -> String {
     if !server.enabled {
         return "Disabled".to_owned();
@@ -134,9 +149,9 @@ fn standing(server: &ServerRow) -> String {
     match (server.standing.health, &server.standing.reason) {
         (Health::Connected, Some(reason)) => format!("Connected, with old tools: {reason}"),
         (Health::Connected, None) => "Connected".to_owned(),
-        (Health::Disconnected, _) => "Disconnected".to_owned(),
-        (Health::Error, Some(reason)) => format!("Error: {reason}"),
-        (Health::Error, None) => "Error".to_owned(),
+        (Health::Disconnected, _) => "Idle".to_owned(),
+        (Health::Error, Some(reason)) => format!("Disconnected: {reason}"),
+        (Health::Error, None) => "Disconnected".to_owned(),
     }
 }
 

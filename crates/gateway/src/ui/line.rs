@@ -79,6 +79,12 @@ impl Line {
         }
     }
 
+    /// A mark for what is neither: it was not tried, or is not wanted.
+    #[must_use]
+    pub fn neutral(self) -> Self {
+        self.tone(Tone::Dim, "○")
+    }
+
     /// A finding as several lines, the severity in its colour.
     pub fn of_finding(finding: &Finding) -> Vec<Self> {
         let tone = match finding.severity.as_str() {

@@ -19,20 +19,21 @@ fn servers_are_listed_as_the_documents_print_them() {
     let home = furnished("");
     let said = home.run(&["list"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.starts_with("MCP Servers (2 configured):\n\n✗ notes (not asked yet)\n  Notes of a person\n  Status: Disconnected\n"), "{}", said.out);
+    assert!(said.out.starts_with("MCP Servers (2 configured):\n\n○ notes (not asked yet)\n  Notes of a person\n  Status: Idle\n"), "{}", said.out);
     assert_eq!(home.run(&["tools", "notes"]).code, Some(0));
     let said = home.run(&["mcp", "list", "--tools"]);
-    assert!(said.out.contains("✗ notes (5 tools)\n"), "{}", said.out);
+    assert!(said.out.contains("○ notes (5 tools)\n"), "{}", said.out);
     assert!(!said.out.contains("Status:"), "{}", said.out);
     let said = home.run(&["list", "--status"]);
     assert!(
-        said.out.contains("✗ notes\n  Status: Disconnected\n"),
+        said.out.contains("○ notes\n  Status: Idle\n"),
         "{}",
         said.out
     );
     let json = home.run(&["list", "--json"]).json();
     assert_eq!(json["servers"][0]["name"], "notes");
     assert_eq!(json["servers"][0]["toolCount"], 5);
+    assert_eq!(json["servers"][0]["status"], "disconnected");
 }
 
 #[test]

@@ -86,7 +86,7 @@ fn what_is_broken_is_said_in_a_sentence_with_what_to_do() {
         &said,
         &[
             "✗ gone: ",
-            "✓ off: switched off",
+            "○ off: switched off",
             "✓ stage: 1 tool",
             "✗ Cursor: ~/.cursor/mcp.json starts /nowhere/toolcrib, which is not there",
             "✗ Gemini CLI: ",
@@ -123,6 +123,10 @@ fn one_server_can_be_looked_at_and_none_need_be_connected() {
     let home = healthy();
     let report = home.run(&["doctor", "--offline", "--json"]).json();
     assert_eq!(check(&report, "servers", "stage")["message"], "not asked");
+    assert_eq!(check(&report, "servers", "stage")["state"], "unasked");
+    let said = home.run(&["doctor", "--offline"]);
+    assert!(said.out.contains("○ stage: not asked\n"), "{}", said.out);
+    assert!(!said.out.contains("All is well"), "{}", said.out);
     let said = home.run(&["doctor", "stag"]);
     assert_eq!(said.code, Some(2));
     assert!(said.err.contains("did you mean stage?"), "{}", said.err);

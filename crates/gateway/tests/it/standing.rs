@@ -40,7 +40,7 @@ fn the_list_says_what_a_running_process_is_connected_to() {
     let said = home.run(&["list"]);
     assert!(
         said.out
-            .contains("✗ notes (not asked yet)\n  Notes of a person\n  Status: Disconnected\n"),
+            .contains("○ notes (not asked yet)\n  Notes of a person\n  Status: Idle\n"),
         "{}",
         said.out
     );
@@ -50,12 +50,15 @@ fn the_list_says_what_a_running_process_is_connected_to() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     for part in [
         "✓ notes (5 tools)\n  Notes of a person\n  Status: Connected\n",
-        "✗ gone (not asked yet)\n  Status: Error: it could not be started: ",
-        "✗ calendar (not asked yet)\n  Status: Disconnected\n",
+        "✗ gone (could not be asked)\n  Status: Disconnected: it could not be started: ",
+        "○ calendar (not asked yet)\n  Status: Idle\n",
     ] {
         assert!(said.out.contains(part), "{part:?} is not in\n{}", said.out);
     }
     assert_eq!(said.err, "");
+    let counts = home.run(&["list", "--tools"]).out;
+    let why = "✗ gone (no tools: it could not be started: ";
+    assert!(counts.contains(why), "{counts}");
     let json = home.run(&["list", "--json"]).json();
     assert_eq!(json["process"], server.pid());
     assert_eq!(json["servers"][0]["status"], "connected");

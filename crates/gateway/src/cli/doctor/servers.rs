@@ -104,15 +104,16 @@ pub(super) async fn check(
     }
     let mut found = if asked.offline {
         on.into_iter()
-            .map(|server| Check::good(AREA, server.name, "not asked"))
+            .map(|server| Check::new(AREA, server.name, State::Unasked, "not asked"))
             .collect()
     } else {
         ask_all(context, config, store, on).await
     };
     let off = off.into_iter();
-    found.extend(
-        off.map(|server| Check::good(AREA, server.name, "switched off").with("enabled", false)),
-    );
+    found.extend(off.map(|server| {
+        let check = Check::new(AREA, server.name, State::Unasked, "switched off");
+        check.with("enabled", false)
+    }));
     found
 }
 
