@@ -16,7 +16,7 @@ use crate::ui::{Line, Tone};
 ///
 /// Shows how each server stands and how many tools it has. Nothing is connected for it: a process that runs on the
 /// same configuration is asked how its servers stand; without one, what was kept of their tools is shown. A server is
-/// Connected, Idle (connected as soon as a call needs it), Disconnected with the reason, or Disabled.
+/// Connected, Disconnected because nothing needed it yet (idle) or with what went wrong, or Disabled.
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
@@ -120,12 +120,12 @@ fn show(context: &mut Context, found: &Servers, everything: bool, status: bool, 
     }
 }
 
-/// A server that nobody needed yet is as it should be, and no failure.
+/// Only what failed is marked as a failure: a server that nobody needed yet is as it should be.
 fn mark(server: &ServerRow) -> Line {
     match server.standing.health {
         Health::Connected if server.enabled => Line::new().mark(true),
         Health::Error if server.enabled => Line::new().mark(false),
-        _ => Line::new().neutral(),
+        _ => Line::new().tone(Tone::Dim, "✗"),
     }
 }
 
@@ -141,7 +141,7 @@ fn tools_of(server: &ServerRow, status: bool) -> String {
     }
 }
 
-/// How it stands, in the documents' words; what is not connected because nothing needed it is idle.
+/// How it stands, and why.
 fn standing(server: &ServerRow) -> String {
     if !server.enabled {
         return "Disabled".to_owned();
@@ -149,7 +149,7 @@ fn standing(server: &ServerRow) -> String {
     match (server.standing.health, &server.standing.reason) {
         (Health::Connected, Some(reason)) => format!("Connected, with old tools: {reason}"),
         (Health::Connected, None) => "Connected".to_owned(),
-        (Health::Disconnected, _) => "Idle".to_owned(),
+        (Health::Disconnected, _) => "Disconnected (idle; the next call connects it)".to_owned(),
         (Health::Error, Some(reason)) => format!("Disconnected: {reason}"),
         (Health::Error, None) => "Disconnected".to_owned(),
     }

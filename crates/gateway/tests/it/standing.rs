@@ -40,7 +40,7 @@ fn the_list_says_what_a_running_process_is_connected_to() {
     let said = home.run(&["list"]);
     assert!(
         said.out
-            .contains("○ notes (not asked yet)\n  Notes of a person\n  Status: Idle\n"),
+            .contains("✗ notes (not asked yet)\n  Notes of a person\n  Status: Disconnected (idle; the next call connects it)\n"),
         "{}",
         said.out
     );
@@ -51,7 +51,7 @@ fn the_list_says_what_a_running_process_is_connected_to() {
     for part in [
         "✓ notes (5 tools)\n  Notes of a person\n  Status: Connected\n",
         "✗ gone (could not be asked)\n  Status: Disconnected: it could not be started: ",
-        "○ calendar (not asked yet)\n  Status: Idle\n",
+        "✗ calendar (not asked yet)\n  Status: Disconnected (idle; the next call connects it)\n",
     ] {
         assert!(said.out.contains(part), "{part:?} is not in\n{}", said.out);
     }
