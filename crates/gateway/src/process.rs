@@ -460,6 +460,7 @@ fn announce(process: &Process, socket: Option<PathBuf>) {
         pid = std::process::id(),
         config = now.config.path.as_ref().map(|p| p.display().to_string()),
         servers = now.config.servers.len(),
+        adapters = now.config.settings.adapters.len(),
         socket = socket.map(|p| p.display().to_string()),
         "ready"
     );

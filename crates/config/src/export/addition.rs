@@ -92,11 +92,32 @@ pub struct NewAdapter<'a> {
     pub spec: &'a str,
     /// The environment variable that holds its secret.
     pub env: Option<&'a str>,
+    /// Base address of the API, where the description's own is not wanted.
+    pub base_url: Option<&'a str>,
+    /// Folder that holds all files of the description.
+    pub ref_folder: Option<&'a str>,
+    /// Further hosts from which parts of the description may be fetched.
+    pub ref_hosts: &'a [String],
+    /// Whether private and link-local addresses may be called.
+    pub allow_private_addresses: bool,
 }
 
 impl NewAdapter<'_> {
     fn value(&self) -> Json {
-        let mut value = json!({ "spec": Template::literal(self.spec).exact().expose() });
+        let literal = |text: &str| json!(Template::literal(text).exact().expose());
+        let mut value = json!({ "spec": literal(self.spec) });
+        if let Some(url) = self.base_url {
+            value["baseUrl"] = literal(url);
+        }
+        if let Some(folder) = self.ref_folder {
+            value["refFolder"] = literal(folder);
+        }
+        if !self.ref_hosts.is_empty() {
+            value["refHosts"] = json!(self.ref_hosts);
+        }
+        if self.allow_private_addresses {
+            value["allowPrivateAddresses"] = json!(true);
+        }
         if let Some(env) = self.env {
             value["auth"] = json!({ "env": env });
         }

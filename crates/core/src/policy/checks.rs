@@ -287,10 +287,7 @@ pub(super) fn fitting(request: &Request<'_>) -> Finding {
         ),
         Validity::Invalid(violations) => {
             let first = violations.listed.first();
-            let shown = first.map_or(String::new(), |violation| match violation.path.as_str() {
-                "" => format!(": {}", violation.message),
-                path => format!(": {path} {}", violation.message),
-            });
+            let shown = first.map_or(String::new(), |violation| format!(": {violation}"));
             let count = violations.total;
             failed(
                 check,

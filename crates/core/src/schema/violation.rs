@@ -3,6 +3,8 @@
 //! A violation names the place, the rule and what is allowed. It never repeats the value: that may
 //! be a secret, or long.
 
+use std::fmt;
+
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde::Serialize;
@@ -19,6 +21,15 @@ pub struct Violation {
     pub keyword: String,
     /// What is wrong and what is allowed.
     pub message: String,
+}
+
+impl fmt::Display for Violation {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.path.as_str() {
+            "" => f.write_str(&self.message),
+            path => write!(f, "{path} {}", self.message),
+        }
+    }
 }
 
 /// All that is wrong with one call's arguments, in the order found.

@@ -3,6 +3,8 @@
 mod add;
 mod check;
 
+use std::path::PathBuf;
+
 use clap::{Args, Subcommand};
 use toolcrib_core::Code;
 use toolcrib_upstream::rest::{Api, LoadError, Source};
@@ -40,14 +42,29 @@ impl Adapter {
     }
 }
 
+/// How a description is read.
+#[derive(Debug, Args)]
+struct Reading {
+    /// Folder that holds all files of the description; its own folder unless given
+    #[arg(long, value_name = "DIR")]
+    ref_folder: Option<PathBuf>,
+    /// Further host from which parts of the description may be fetched; may be given several times
+    #[arg(long = "ref-host", value_name = "HOST")]
+    ref_hosts: Vec<String>,
+    /// Allow private and link-local addresses, such as those of this machine
+    #[arg(long)]
+    allow_private: bool,
+}
+
 /// Reads a description that a person named by path or address.
-fn load(context: &Context, spec: &str, name: &str) -> Result<Api, Failure> {
+fn load(context: &Context, spec: &str, name: &str, how: &Reading) -> Result<Api, Failure> {
+    let cwd = &context.surroundings.cwd;
     let source = Source {
         adapter: name.to_owned(),
-        place: Source::place(spec, &context.surroundings.cwd),
-        ref_hosts: Vec::new(),
-        ref_folder: None,
-        allow_private: false,
+        place: Source::place(spec, cwd),
+        ref_hosts: how.ref_hosts.clone(),
+        ref_folder: how.ref_folder.as_ref().map(|folder| cwd.join(folder)),
+        allow_private: how.allow_private,
     };
     let what = format!("reading {spec}");
     let loaded = running::runtime()?.block_on(doing(context, &what, source.load()));
@@ -57,6 +74,15 @@ fn load(context: &Context, spec: &str, name: &str) -> Result<Api, Failure> {
         }
         _ => Failure::configuration(error.to_string()),
     })
+}
+
+/// What is said where calls of an API would be refused for its address.
+fn private_address(api: &Api, how: &Reading) -> Option<String> {
+    let address = api.private_address().filter(|_| !how.allow_private)?;
+    Some(format!(
+        "The API is at {address}, and calls to addresses of this machine or its network are refused \
+         unless the entry says allowPrivateAddresses: true; --allow-private writes that."
+    ))
 }
 
 /// The name of an adapter that a description is called by: that of its file, or of its host.

@@ -125,6 +125,14 @@ pub(super) async fn telling<T>(
     done
 }
 
+/// The server and the tool that a command names, as two words or as SERVER:TOOL.
+pub(super) fn named<'a>(server: &'a str, tool: Option<&'a str>) -> Option<(&'a str, &'a str)> {
+    match tool {
+        Some(tool) => Some((server, tool)),
+        None => server.split_once(':'),
+    }
+}
+
 /// What is said where a command of one tool does not get one.
 pub(super) fn one_tool(command: &str) -> Failure {
     Failure::usage(format!(
@@ -161,6 +169,12 @@ pub(super) fn refused(mut error: Box<Error>) -> Failure {
     error.suggestion = error.suggestion.map(|advice| in_commands(&advice));
     let id = error.request_id.clone();
     let violations = error.more.violations.take().map(|found| found.listed);
+    // The sentence names the first; a person wants to mend them all at once.
+    let further = violations.iter().flatten().skip(1).map(ToString::to_string);
+    let further = further.collect::<Vec<_>>().join("; ");
+    if !further.is_empty() {
+        error.message = format!("{}; {further}.", error.message.trim_end_matches('.'));
+    }
     let challenge = error
         .more
         .challenge

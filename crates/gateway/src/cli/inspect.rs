@@ -10,7 +10,7 @@ use toolcrib_core::{CapabilityManifest, rtfs};
 use toolcrib_store::capability::{Filter, State};
 
 use super::Context;
-use super::counter::{asking, explained, local, one_tool, with_engine_to_look};
+use super::counter::{asking, explained, local, named, one_tool, with_engine_to_look};
 use crate::capability::market::Shelf;
 use crate::engine::Engine;
 use crate::engine::answer::Details;
@@ -45,11 +45,8 @@ pub struct Inspect {
 impl Inspect {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let (server, tool) = match (self.server.split_once(':'), &self.tool) {
-            (Some((server, tool)), None) => (server, tool),
-            (_, Some(tool)) => (self.server.as_str(), tool.as_str()),
-            (None, None) => return Err(one_tool("inspect")),
-        };
+        let (server, tool) =
+            named(&self.server, self.tool.as_deref()).ok_or_else(|| one_tool("inspect"))?;
         with_engine_to_look(context, async |context, engine| {
             let caller = local(engine);
             let details = engine.tool_details(&caller, server, tool);

@@ -5,13 +5,13 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{json, to_value};
+use toolcrib_core::Code;
 use toolcrib_core::canon::params_hash;
 use toolcrib_core::policy::{
     Caller, Check, Decision, Outcome, Permit, Request, ScopeSet, Validity, Verdict, decide, visible,
 };
-use toolcrib_core::{Code, ToolId};
 
-use super::counter::{asking, explained, local, with_engine_to_look};
+use super::counter::{asking, explained, local, named, one_tool, with_engine_to_look};
 use super::{Context, now_ms};
 use crate::engine::Engine;
 use crate::engine::snapshot::Entry;
@@ -33,12 +33,16 @@ enum PolicyCommand {
     /// Show every check that a call of a tool goes through, its evidence and its result
     #[command(after_help = "\
 Examples:
-  toolcrib policy explain github:delete_repo
+  toolcrib policy explain github delete_repo
+  toolcrib policy explain github:delete_repo               as `toolcrib search` prints it
   toolcrib policy explain github:delete_repo --as key:ci --confirmed --key")]
     Explain {
+        /// The server, or the tool as SERVER:TOOL
+        #[arg(add = super::completions::server_or_id())]
+        server: String,
         /// The tool
-        #[arg(value_name = "SERVER:TOOL", add = super::completions::tool_id())]
-        tool: String,
+        #[arg(add = super::completions::tool())]
+        tool: Option<String>,
         /// Who calls: local, loopback, anonymous, key:ID, or subject:NAME
         #[arg(long = "as", value_name = "PRINCIPAL", default_value = "local")]
         principal: String,
@@ -58,20 +62,18 @@ impl Policy {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
         let PolicyCommand::Explain {
+            server,
             tool,
             principal,
             scopes,
             key,
             confirmed,
         } = self.command;
-        let id = ToolId::parse(&tool).ok_or_else(|| {
-            Failure::usage(format!(
-                "{tool} is not a tool; write SERVER:TOOL, such as github:create_issue"
-            ))
-        })?;
+        let (server, tool) =
+            named(&server, tool.as_deref()).ok_or_else(|| one_tool("policy explain"))?;
         with_engine_to_look(context, async |context, engine| {
             let caller = caller(engine, &principal, &scopes).await?;
-            let known = engine.known_tool(id.server(), id.tool());
+            let known = engine.known_tool(server, tool);
             let entry = match asking(context, engine, known).await {
                 Ok(entry) => entry,
                 Err(error) => return Err(explained(engine, &local(engine), error).await),

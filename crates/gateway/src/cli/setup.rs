@@ -1,5 +1,6 @@
 //! `toolcrib setup`: puts Toolcrib in the place of the servers that clients have, and takes it back.
 
+use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -10,9 +11,10 @@ use toolcrib_config::export::takeover::Takeover;
 use toolcrib_config::import::{CLIENTS, Client};
 use toolcrib_config::places::Places;
 
-use super::{Context, export, is_interactive};
+use super::{Context, export, is_interactive, running};
 use crate::failure::Failure;
 use crate::finding::Finding;
+use crate::signals::Signals;
 use crate::ui::{Line, Table};
 
 mod own;
@@ -183,11 +185,23 @@ fn choose(context: &Context, offers: Vec<Takeover>) -> Result<Vec<Takeover>, Fai
             (format!("{} ({count})", offer.client.title), true)
         })
         .collect();
+    // With the signal taken over, Ctrl-C is an answer, and the cursor that the question hides comes back.
+    let runtime = running::runtime()?;
+    let _signals = runtime.block_on(async { Signals::take() }).ok();
     let chosen = dialoguer::MultiSelect::new()
         .with_prompt("Which clients shall use Toolcrib? Space switches, Enter goes on, q leaves")
         .items_checked(items)
         .interact_opt()
-        .map_err(|error| Failure::usage(format!("the question was not answered: {error}")))?
+        .or_else(|error| {
+            let _ = dialoguer::console::Term::stderr().show_cursor();
+            let dialoguer::Error::IO(error) = error;
+            match error.kind() {
+                ErrorKind::Interrupted => Ok(None),
+                _ => Err(Failure::usage(format!(
+                    "the question was not answered: {error}"
+                ))),
+            }
+        })?
         .unwrap_or_default();
     if chosen.is_empty() {
         return Err(Failure::usage(

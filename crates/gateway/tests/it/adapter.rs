@@ -157,3 +157,72 @@ fn what_cannot_be_read_is_told() {
         other.err
     );
 }
+
+#[test]
+fn an_api_on_this_machine_is_told_what_its_entry_must_say() {
+    let home = home();
+    let here = SPEC.replace("https://api.example.com", "http://localhost:8080/v1");
+    home.write("work/here.yaml", &here);
+    for command in ["check", "add"] {
+        let said = home.run(&["adapter", command, "here.yaml"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        assert!(
+            said.err.contains("http://localhost:8080/v1, and calls"),
+            "{}",
+            said.err
+        );
+        assert!(said.err.contains("--allow-private"), "{}", said.err);
+        let public = home.run(&["adapter", command, "shop.yaml"]);
+        assert!(!public.err.contains("--allow-private"), "{}", public.err);
+    }
+    let said = home.run(&[
+        "adapter",
+        "add",
+        "here.yaml",
+        "--name",
+        "mine",
+        "--allow-private",
+    ]);
+    assert!(!said.err.contains("--allow-private"), "{}", said.err);
+    let text = std::fs::read_to_string(home.path(".config/toolcrib/toolcrib.yaml")).unwrap();
+    let (_, mine) = text.split_once("mine:").unwrap();
+    assert!(mine.contains("allowPrivateAddresses: true"), "{text}");
+}
+
+#[test]
+fn references_to_other_folders_are_read_where_they_are_allowed() {
+    let home = home();
+    let split = "openapi: 3.0.0\ninfo: {title: Split}\nservers: [{url: https://api.example.com}]\npaths:\n  /a: {$ref: '../parts/a.yaml'}\n";
+    home.write("work/api/split.yaml", split);
+    home.write("work/parts/a.yaml", "get: {operationId: getA}\n");
+    let count = |more: &[&str]| {
+        let command = ["adapter", "check", "api/split.yaml", "--json"];
+        let said = home.run(&[&command[..], more].concat());
+        said.json()["files"][0]["tools"].clone()
+    };
+    assert_eq!(count(&[]), 0);
+    assert_eq!(count(&["--ref-folder", "."]), 1);
+    let said = home.run(&[
+        "adapter",
+        "add",
+        "api/split.yaml",
+        "--ref-folder",
+        ".",
+        "--base-url",
+        "https://example.org/",
+        "--ref-host",
+        "parts.example.org",
+    ]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let text = std::fs::read_to_string(home.path(".config/toolcrib/toolcrib.yaml")).unwrap();
+    let told = [
+        "baseUrl: \"https://example.org/\"",
+        "refFolder: \"/",
+        "parts.example.org",
+    ];
+    for part in told {
+        assert!(text.contains(part), "{part}: {text}");
+    }
+    let listed = home.run(&["tools", "split"]);
+    assert!(listed.out.contains("get-a"), "{}{}", listed.out, listed.err);
+}

@@ -19,14 +19,15 @@ fn servers_are_listed_as_the_documents_print_them() {
     let home = furnished("");
     let said = home.run(&["list"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.starts_with("MCP Servers (2 configured):\n\n○ notes (not asked yet)\n  Notes of a person\n  Status: Idle\n"), "{}", said.out);
+    assert!(said.out.starts_with("MCP Servers (2 configured):\n\n✗ notes (not asked yet)\n  Notes of a person\n  Status: Disconnected (idle; the next call connects it)\n"), "{}", said.out);
     assert_eq!(home.run(&["tools", "notes"]).code, Some(0));
     let said = home.run(&["mcp", "list", "--tools"]);
-    assert!(said.out.contains("○ notes (5 tools)\n"), "{}", said.out);
+    assert!(said.out.contains("✗ notes (5 tools)\n"), "{}", said.out);
     assert!(!said.out.contains("Status:"), "{}", said.out);
     let said = home.run(&["list", "--status"]);
     assert!(
-        said.out.contains("○ notes\n  Status: Idle\n"),
+        said.out
+            .contains("✗ notes\n  Status: Disconnected (idle; the next call connects it)\n"),
         "{}",
         said.out
     );
@@ -247,6 +248,11 @@ fn every_way_to_fail_has_its_exit_code_and_its_record() {
 fn policy_is_explained_check_by_check() {
     let home = furnished("");
     let said = home.run(&["policy", "explain", "notes:delete_note"]);
+    let in_two_words = home.run(&["policy", "explain", "notes", "delete_note"]);
+    assert_eq!(in_two_words.out, said.out);
+    let of_none = home.run(&["policy", "explain", "notes"]);
+    assert_eq!(of_none.code, Some(1), "{}", of_none.err);
+    assert!(of_none.err.contains("SERVER:TOOL"), "{}", of_none.err);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(
         said.out
@@ -400,4 +406,13 @@ fn a_tool_is_named_as_a_search_prints_it() {
         let said = home.run(wrong);
         assert_eq!(said.code, Some(1), "{wrong:?}: {} {}", said.out, said.err);
     }
+}
+
+#[test]
+fn all_that_is_wrong_with_the_arguments_is_said_at_once() {
+    let home = furnished("");
+    let said = home.run(&["execute", "notes:create_note", "--args", "{}"]);
+    assert_eq!(said.code, Some(1), "{}", said.err);
+    let all = "`title` is missing; `body` is missing.";
+    assert!(said.err.contains(all), "{}", said.err);
 }

@@ -250,6 +250,16 @@ fn who_leaves_the_question_has_changed_nothing() {
     terminal.wait_out();
     assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
     assert!(!home.path(TARGET).exists());
+    // Ctrl-C leaves it too, and the terminal as it was.
+    let mut terminal = Terminal::start(&home, &["setup"]);
+    terminal.answer("Which clients", "\u{3}");
+    terminal.shows("nothing was changed");
+    let (hidden, shown) = ("\u{1b}[?25l", "\u{1b}[?25h");
+    let last = |sign| terminal.shown.rfind(sign);
+    assert!(last(hidden).is_some() && last(shown) > last(hidden));
+    terminal.wait_out();
+    assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
+    assert!(!home.path(TARGET).exists());
 }
 
 #[test]

@@ -6,9 +6,10 @@ use indexmap::IndexMap;
 use serde::Serialize;
 use serde_json::Value;
 use toolcrib_core::{Tool, ToolId};
-use url::Url;
+use url::{Host, Url};
 
 use super::description::{Description, Draft};
+use super::guard::check_literal;
 use super::library::{Library, Place};
 use super::name;
 use super::operation::Operation;
@@ -175,6 +176,15 @@ impl Api {
     /// The operation behind a tool.
     pub fn operation(&self, tool: &str) -> Option<&Arc<Operation>> {
         self.operations.iter().find(|o| o.tool.id.tool() == tool)
+    }
+
+    /// The address that requests go to unless configured otherwise, where it is one of this machine
+    /// or of its network.
+    pub fn private_address(&self) -> Option<Url> {
+        let filled = self.servers.first()?.filled(&IndexMap::new()).ok()?;
+        let url = server::base(&filled, self.origin.as_ref()).ok()?;
+        let by_name = matches!(url.host(), Some(Host::Domain(name)) if name == "localhost" || name.ends_with(".localhost"));
+        (by_name || check_literal(&url).is_err()).then_some(url)
     }
 
     /// The word for how it authenticates, as `auth_type` has it: that of the scheme which most

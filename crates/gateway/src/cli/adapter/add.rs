@@ -8,6 +8,7 @@ use toolcrib_config::export::ExportError;
 use toolcrib_config::export::addition::{self, NewAdapter};
 use toolcrib_config::places::Places;
 
+use super::Reading;
 use crate::cli::Context;
 use crate::failure::Failure;
 use crate::ui::Line;
@@ -16,7 +17,8 @@ use crate::ui::Line;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolcrib adapter add petstore.yaml --name pets --env PETS_TOKEN")]
+  toolcrib adapter add petstore.yaml --name pets --env PETS_TOKEN
+  toolcrib adapter add http://localhost:8080/openapi.json --allow-private")]
 pub(super) struct Add {
     /// Path or address of the description
     #[arg(value_name = "FILE|URL")]
@@ -27,6 +29,11 @@ pub(super) struct Add {
     /// The environment variable that holds the API's secret
     #[arg(long, value_name = "VARIABLE")]
     env: Option<String>,
+    /// Base address of the API, where the description's own is not wanted
+    #[arg(long, value_name = "URL")]
+    base_url: Option<String>,
+    #[command(flatten)]
+    how: Reading,
 }
 
 impl Add {
@@ -36,16 +43,22 @@ impl Add {
             .name
             .clone()
             .unwrap_or_else(|| super::usual_name(&self.spec));
-        let api = super::load(context, &self.spec, &name)?;
+        let api = super::load(context, &self.spec, &name, &self.how)?;
         let auth = api.auth_type();
         let env = self.env.clone().or_else(|| {
             let variable = format!("{}_API_KEY", name.to_ascii_uppercase().replace('-', "_"));
             (auth != "none").then_some(variable)
         });
+        let ref_folder = self.how.ref_folder.as_deref().map(Path::to_string_lossy);
+        let ref_folder = ref_folder.map(|folder| absolute(context, &folder));
         let adapter = NewAdapter {
             name: &name,
-            spec: &self.absolute(context),
+            spec: &absolute(context, &self.spec),
             env: env.as_deref(),
+            base_url: self.base_url.as_deref(),
+            ref_folder: ref_folder.as_deref(),
+            ref_hosts: &self.how.ref_hosts,
+            allow_private_addresses: self.how.allow_private,
         };
         let target = context.explicit_config().unwrap_or_else(|| {
             Places::of(&context.surroundings)
@@ -76,19 +89,23 @@ impl Add {
                 "The API wants credentials ({auth}); put the secret into the environment variable {env}."
             ));
         }
+        let own_address = self.base_url.is_none();
+        if let Some(said) = super::private_address(&api, &self.how).filter(|_| own_address) {
+            context.ui.note(said);
+        }
         Ok(())
     }
+}
 
-    /// The description as the configuration names it: a path is absolute, so that it means the same
-    /// file wherever Toolcrib is started.
-    fn absolute(&self, context: &Context) -> String {
-        if self.spec.starts_with("http://") || self.spec.starts_with("https://") {
-            return self.spec.clone();
-        }
-        let path = context.surroundings.cwd.join(&self.spec);
-        let path = path.canonicalize().unwrap_or(path);
-        path.to_string_lossy().into_owned()
+/// A file as the configuration names it: a path is absolute, so that it means the same file
+/// wherever Toolcrib is started.
+fn absolute(context: &Context, named: &str) -> String {
+    if named.starts_with("http://") || named.starts_with("https://") {
+        return named.to_owned();
     }
+    let path = context.surroundings.cwd.join(named);
+    let path = path.canonicalize().unwrap_or(path);
+    path.to_string_lossy().into_owned()
 }
 
 /// Writes the entry; the file is read back before the edit counts.

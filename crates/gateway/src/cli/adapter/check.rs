@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use toolcrib_core::policy::risk::{Inputs, derive};
 use toolcrib_upstream::rest::{Api, Operation};
 
+use super::Reading;
 use crate::cli::Context;
 use crate::failure::Failure;
 use crate::ui::{Line, Table, Tone};
@@ -19,6 +20,8 @@ pub(super) struct Check {
     /// OpenAPI 2.0 or 3.x, or Postman collections 2.0 or 2.1; JSON or YAML; paths or addresses
     #[arg(value_name = "FILE", required = true)]
     files: Vec<String>,
+    #[command(flatten)]
+    how: Reading,
 }
 
 impl Check {
@@ -27,13 +30,18 @@ impl Check {
         let mut reports = Vec::new();
         let mut failed = None;
         for (at, file) in self.files.iter().enumerate() {
-            let loaded = super::load(context, file, &super::usual_name(file));
+            let loaded = super::load(context, file, &super::usual_name(file), &self.how);
             if !context.ui.is_json() && at > 0 {
                 context.ui.gap();
             }
             match loaded {
                 Ok(api) if context.ui.is_json() => reports.push(report(file, &api)),
-                Ok(api) => show(context, file, &api),
+                Ok(api) => {
+                    show(context, file, &api);
+                    if let Some(said) = super::private_address(&api, &self.how) {
+                        context.ui.note(said);
+                    }
+                }
                 // One that cannot be read says nothing about the others.
                 Err(failure) if self.files.len() > 1 => {
                     if context.ui.is_json() {
