@@ -235,7 +235,7 @@ fn a_terminal_asks_which_clients() {
     let home = furnished();
     let mut terminal = Terminal::start(&home, &["setup"]);
     // The first of the two is switched off.
-    terminal.answer("Which clients", " \r");
+    terminal.press("Which clients", " \r");
     let out = terminal.ends();
     assert!(out.contains("Codex") && !out.contains("Cursor"), "{out}");
     assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
@@ -245,14 +245,14 @@ fn a_terminal_asks_which_clients() {
 fn who_leaves_the_question_has_changed_nothing() {
     let home = furnished();
     let mut terminal = Terminal::start(&home, &["setup"]);
-    terminal.answer("Which clients", "q");
+    terminal.press("Which clients", "q");
     terminal.shows("nothing was changed");
     terminal.wait_out();
     assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
     assert!(!home.path(TARGET).exists());
     // Ctrl-C leaves it too, and the terminal as it was.
     let mut terminal = Terminal::start(&home, &["setup"]);
-    terminal.answer("Which clients", "\u{3}");
+    terminal.press("Which clients", "\u{3}");
     terminal.shows("nothing was changed");
     let (hidden, shown) = ("\u{1b}[?25l", "\u{1b}[?25h");
     let last = |sign| terminal.shown.rfind(sign);

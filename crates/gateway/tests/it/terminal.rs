@@ -3,9 +3,10 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
+use std::time::Duration;
 
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
-use rustix::termios::{Winsize, tcsetwinsize};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
 use crate::home::Home;
 
@@ -85,9 +86,17 @@ impl Terminal {
         }
     }
 
-    /// Waits for a question and answers it.
-    pub(crate) fn answer(&mut self, question: &str, keys: &str) {
+    /// Waits for a question that takes single keys, and presses some. Before the program takes keys, the terminal itself
+    /// would take one that means something to it, such as Ctrl-C.
+    pub(crate) fn press(&mut self, question: &str, keys: &str) {
         self.shows(question);
+        let takes_lines = |screen| {
+            let modes = tcgetattr(screen).unwrap();
+            modes.local_modes.contains(LocalModes::ICANON)
+        };
+        while takes_lines(&self.screen) {
+            std::thread::sleep(Duration::from_millis(5));
+        }
         self.screen.write_all(keys.as_bytes()).unwrap();
     }
 

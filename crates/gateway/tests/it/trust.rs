@@ -144,7 +144,7 @@ fn a_terminal_asks() {
         ),
     ] {
         let mut terminal = Terminal::start(&home, &["trust"]);
-        terminal.answer("be used?", key);
+        terminal.press("be used?", key);
         assert!(
             terminal.shown.contains("p: prog --token=***"),
             "{}",
@@ -159,7 +159,7 @@ fn a_terminal_asks() {
 fn a_process_that_is_started_on_a_terminal_asks_before_it_uses_a_project_file() {
     let home = project();
     let mut terminal = Terminal::start(&home, &["serve"]);
-    terminal.answer("be used?", "y");
+    terminal.press("be used?", "y");
     terminal.shows("ready");
     let json = home.run(&["status", "--json"]).json();
     assert_eq!(json["processes"][0]["counts"]["serversConfigured"], 1);
