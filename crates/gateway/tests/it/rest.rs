@@ -171,6 +171,7 @@ fn adapters_and_their_tools_can_be_looked_at() {
         (&all["total"], &all["adapters"][0]["id"]),
         (&json!(1), &json!("paystack"))
     );
+    assert_eq!(all["adapters"][0]["status"], "operational");
     assert_eq!(fine(&web.get("/api/adapters?category=storage"))["total"], 0);
     problem(
         &web.get("/api/adapters?category=fun"),
