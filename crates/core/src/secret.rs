@@ -230,47 +230,51 @@ const fn letters(text: &str) -> u32 {
 
 /// Whether a value has the look of a token that some service handed out.
 pub fn value_is_secret(value: &str) -> bool {
+    // Bytes are counted first: they are never fewer than characters.
+    if value.len() < TOKEN_CHARS_MIN {
+        return false;
+    }
     let value = value
         .strip_prefix("Bearer ")
         .or_else(|| value.strip_prefix("Basic "))
         .unwrap_or(value)
         .trim();
-    // Bytes are counted first: they are never fewer than characters.
-    if value.len() < TOKEN_CHARS_MIN
-        || value.chars().count() < TOKEN_CHARS_MIN
-        || value.contains(char::is_whitespace) && !value.starts_with("-----BEGIN")
-    {
-        return false;
-    }
     SECRET_PREFIXES.iter().any(|p| value.starts_with(p))
+        && value.chars().count() >= TOKEN_CHARS_MIN
+        && (!value.contains(char::is_whitespace) || value.starts_with("-----BEGIN"))
 }
 
 /// The text with everything that looks like a secret replaced by [`MASK`]: values after `name=` or
 /// `name:` where the name says so, user information in addresses, and tokens by their look.
 pub fn mask(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
+    // What stands before `at` is looked at, what stands before `kept` is in `out`.
+    let (mut at, mut kept) = (0, 0);
     let mut masked_next = false;
     let mut prose = false;
     for (piece, separates) in pieces(text) {
+        let start = at;
+        at += piece.len();
         if separates {
-            // A clause may end here and the sentence go on.
-            prose = piece.trim_start_matches([',', ';']).trim().is_empty();
-            if !piece.contains(['=', ':', ' ', '"', '\'']) {
-                masked_next = false;
+            if masked_next {
+                // A clause may end here and the sentence go on.
+                prose = piece.trim_start_matches([',', ';']).trim().is_empty();
+                masked_next = piece.contains(['=', ':', ' ', '"', '\'']);
             }
-            out.push_str(piece);
             continue;
         }
         // A sentence about a secret goes on; it does not say the secret.
         masked_next &= !(prose && PROSE_WORDS.contains(&piece));
         if masked_next && !matches!(piece, "Bearer" | "Basic") || value_is_secret(piece) {
+            out.push_str(&text[kept..start]);
             out.push_str(MASK);
+            kept = at;
             masked_next = false;
         } else {
             masked_next |= name_is_secret(piece);
-            out.push_str(piece);
         }
     }
+    out.push_str(&text[kept..]);
     mask_userinfo(out)
 }
 
@@ -300,30 +304,46 @@ fn mask_userinfo(text: String) -> String {
 }
 
 fn is_separator(c: char) -> bool {
-    // Letters and digits are most of what there is.
-    if c.is_ascii_alphanumeric() {
-        return false;
+    match u8::try_from(c) {
+        Ok(byte) if byte.is_ascii() => SEPARATORS[usize::from(byte)],
+        _ => c.is_whitespace(),
     }
-    c.is_whitespace()
-        || matches!(
-            c,
-            '=' | ':'
-                | '"'
-                | '\''
-                | ','
-                | ';'
-                | '&'
-                | '?'
-                | '{'
-                | '}'
-                | '['
-                | ']'
-                | '('
-                | ')'
-                | '/'
-                | '@'
-                | '#'
-        )
+}
+
+/// Which letters of ASCII separate: a table, because every letter of every log line is held against it.
+const SEPARATORS: [bool; 128] = {
+    let marks = b"\t\n\x0b\x0c\r =:\"',;&?{}[]()/@#";
+    let mut table = [false; 128];
+    let mut at = 0;
+    while at < marks.len() {
+        table[marks[at] as usize] = true;
+        at += 1;
+    }
+    table
+};
+
+/// How far the text begins with separators, or with anything else.
+fn run(text: &str, separates: bool) -> usize {
+    let bytes = text.as_bytes();
+    let ends = |byte: &u8| {
+        SEPARATORS
+            .get(usize::from(*byte))
+            .copied()
+            .unwrap_or(!separates)
+            != separates
+    };
+    let mut at = 0;
+    loop {
+        at = bytes[at..]
+            .iter()
+            .position(ends)
+            .map_or(bytes.len(), |more| at + more);
+        match text[at..].chars().next() {
+            // Beyond ASCII it takes the whole letter.
+            Some(c) if !c.is_ascii() && is_separator(c) == separates => at += c.len_utf8(),
+            _ => return at,
+        }
+    }
 }
 
 /// The text in pieces that are separators or none, each with which of the two it is.
@@ -331,10 +351,7 @@ fn pieces(text: &str) -> impl Iterator<Item = (&str, bool)> {
     let mut rest = text;
     std::iter::from_fn(move || {
         let separates = is_separator(rest.chars().next()?);
-        let end = rest
-            .find(|c| is_separator(c) != separates)
-            .unwrap_or(rest.len());
-        let (piece, after) = rest.split_at(end);
+        let (piece, after) = rest.split_at(run(rest, separates));
         rest = after;
         Some((piece, separates))
     })
@@ -503,6 +520,14 @@ mod tests {
     }
 
     #[test]
+    fn every_space_separates() {
+        for c in ('\0'..='\u{ff}').chain(['\u{2003}', '\u{3000}']) {
+            assert!(is_separator(c) || !c.is_whitespace(), "{c:?}");
+        }
+        assert!(!is_separator('a') && !is_separator('-') && !is_separator('é'));
+    }
+
+    #[test]
     fn masking_keeps_the_rest_readable() {
         let check = |input: &str, expected: &str| assert_eq!(mask(input), expected);
         check("--token=abc --verbose", "--token=*** --verbose");
@@ -585,7 +610,10 @@ mod tests {
         #[test]
         fn pieces_are_the_whole_text(text in ".*") {
             let joined: String = pieces(&text).map(|(piece, _)| piece).collect();
-            proptest::prop_assert_eq!(joined, text);
+            proptest::prop_assert_eq!(&joined, &text);
+            for (piece, separates) in pieces(&text) {
+                proptest::prop_assert!(piece.chars().all(|c| is_separator(c) == separates), "{}", piece);
+            }
         }
     }
 }

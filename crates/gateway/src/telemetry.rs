@@ -8,14 +8,18 @@ pub mod otlp;
 pub mod sampler;
 pub mod span;
 
+use std::fmt;
 use std::io::{self, Write};
 
 use serde_json::Value;
 use toolcrib_config::model::settings::{LogFormat, LogLevel};
 use toolcrib_core::secret;
 use toolcrib_core::trace::SpanContext;
+use tracing::field::Field;
 use tracing_subscriber::EnvFilter;
+use tracing_subscriber::field::MakeExt;
 use tracing_subscriber::fmt::MakeWriter;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 
 use crate::telling::cut_name;
 use crate::veil::cover;
@@ -75,12 +79,25 @@ pub fn start(settings: &Settings) -> Option<String> {
             .without_time()
             .with_target(false)
             .try_init(),
-        Format::Text => builder.with_ansi(settings.color).try_init(),
+        Format::Text if settings.color => builder.try_init(),
+        // What writes colours costs as much as all else of a line, also where there are none.
+        Format::Text => builder
+            .with_ansi(false)
+            .fmt_fields(debug_fn(plain).delimited(" "))
+            .try_init(),
         Format::Json => builder.json().flatten_event(true).try_init(),
     };
     // Someone else in this process, such as a test, may log already.
     drop(started);
     complaint
+}
+
+/// Writes a field as `name=value`, and the message as it is.
+fn plain(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    match field.name() {
+        "message" => write!(writer, "{value:?}"),
+        name => write!(writer, "{}={value:?}", name.trim_start_matches("r#")),
+    }
 }
 
 /// What log lines of a request that came through a door carry, whatever their level.

@@ -198,6 +198,13 @@ pub(super) fn says_error(result: &RawValue) -> bool {
         #[serde(default)]
         is_error: bool,
     }
+    // Few results have the field, and they may be long. JSON lets a name be written in escapes, too.
+    if !["isError", "\\u"]
+        .iter()
+        .any(|part| result.get().contains(part))
+    {
+        return false;
+    }
     let flag: Result<Flag, _> = serde_json::from_str(result.get());
     flag.is_ok_and(|flag| flag.is_error)
 }
@@ -379,6 +386,24 @@ mod tests {
                 (KeyFate::Answer(text), None) => assert!(Said::from_text(&text).is_some()),
                 (found, expected) => assert_eq!(Some(found), expected, "{end:?}"),
             }
+        }
+    }
+
+    #[test]
+    fn a_failed_result_is_known_however_it_is_written() {
+        for (text, expected) in [
+            (r#"{"content": [], "isError": true}"#, true),
+            (r#"{"content": [], "is\u0045rror": true}"#, true),
+            (r#"{"content": [], "isError": false}"#, false),
+            (
+                r#"{"content": [{"text": "\"isError\": true \u0041"}]}"#,
+                false,
+            ),
+            (r#"{"content": []}"#, false),
+            ("[]", false),
+        ] {
+            let result = RawValue::from_string(text.into()).unwrap();
+            assert_eq!(says_error(&result), expected, "{text}");
         }
     }
 
