@@ -40,6 +40,8 @@ pub struct Failure {
     pub details: Vec<(String, Value)>,
     /// The exit code.
     pub exit: u8,
+    /// Whether the message stands on standard output already.
+    pub is_told: bool,
 }
 
 impl Failure {
@@ -51,6 +53,7 @@ impl Failure {
             diagnostics: Vec::new(),
             details: Vec::new(),
             exit: exit::FAILED,
+            is_told: false,
         }
     }
 
@@ -82,6 +85,13 @@ impl Failure {
     #[must_use]
     pub fn because(mut self, diagnostics: Vec<Finding>) -> Self {
         self.diagnostics = diagnostics;
+        self
+    }
+
+    /// Says that people have read the message on standard output.
+    #[must_use]
+    pub fn told(mut self) -> Self {
+        self.is_told = true;
         self
     }
 

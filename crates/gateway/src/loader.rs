@@ -115,11 +115,11 @@ impl Loader {
                 config.settings.names = self.names.unwrap_or(config.settings.names);
                 config.settings.profile = self.profile.unwrap_or(config.settings.profile);
                 files.extend(config.watched.iter().cloned());
-                overrides_hold(&config).map(|()| config)
+                self.overrides_hold(&config).map(|()| config)
             }
             Err(failure) => {
                 files.extend(failure.watched);
-                Err(refusal(&failure.diagnostics, self.explicit.as_deref()))
+                Err(self.refusal(&failure.diagnostics))
             }
         };
         Attempt { result, files }
@@ -139,22 +139,46 @@ impl Loader {
     }
 }
 
-/// Overrides of policy that cannot be used keep a configuration from loading: without them a tool
-/// might need less than the user wrote.
-fn overrides_hold(config: &Config) -> Result<(), Refusal> {
-    let Err(errors) = Rulebook::compile(&config.settings.policy) else {
-        return Ok(());
-    };
-    let file = config.path.as_ref().map(|path| path.display().to_string());
-    let found = errors.iter().map(|error| Finding {
-        file: file.clone(),
-        ..Finding::error(format!("policy.overrides: {error}"))
-    });
-    let what = file.as_deref().unwrap_or("the configuration");
-    Err(Refusal {
-        message: format!("{what} does not load; correct it and try again"),
-        diagnostics: found.collect(),
-    })
+impl Loader {
+    /// Overrides of policy that cannot be used keep a configuration from loading: without them a tool
+    /// might need less than the user wrote.
+    fn overrides_hold(&self, config: &Config) -> Result<(), Refusal> {
+        let Err(errors) = Rulebook::compile(&config.settings.policy) else {
+            return Ok(());
+        };
+        let file = config.path.as_ref().map(|path| path.display().to_string());
+        let found = errors.iter().map(|error| Finding {
+            file: file.clone(),
+            ..Finding::error(format!("policy.overrides: {error}"))
+        });
+        let what = self.named(config.path.as_deref());
+        Err(Refusal {
+            message: format!("{what} does not load; correct it and try again"),
+            diagnostics: found.collect(),
+        })
+    }
+
+    /// One sentence over everything that is wrong.
+    fn refusal(&self, diagnostics: &[Diagnostic]) -> Refusal {
+        let diagnostics: Vec<Finding> = diagnostics.iter().map(Finding::from).collect();
+        let errors: Vec<&Finding> = diagnostics.iter().filter(|d| d.is_error()).collect();
+        let file = errors.iter().find_map(|d| d.file.as_deref().map(Path::new));
+        let what = self.named(file.or(self.explicit.as_deref()));
+        let message = match errors.len() {
+            0 | 1 => format!("{what} does not load; correct it and try again"),
+            n => format!("{what} does not load because of {n} errors; correct them and try again"),
+        };
+        Refusal {
+            message,
+            diagnostics,
+        }
+    }
+
+    /// The file as a person writes it.
+    fn named(&self, file: Option<&Path>) -> String {
+        let named = file.map(|path| self.surroundings.display(path));
+        named.unwrap_or_else(|| "the configuration".to_owned())
+    }
 }
 
 impl Load for Loader {
@@ -189,23 +213,6 @@ impl Load for Loader {
         let mut difference = Difference::between(old, new);
         difference.settings |= old.path != new.path;
         difference
-    }
-}
-
-/// One sentence over everything that is wrong.
-fn refusal(diagnostics: &[Diagnostic], named: Option<&Path>) -> Refusal {
-    let diagnostics: Vec<Finding> = diagnostics.iter().map(Finding::from).collect();
-    let errors: Vec<&Finding> = diagnostics.iter().filter(|d| d.is_error()).collect();
-    let file = errors.iter().find_map(|d| d.file.clone());
-    let file = file.or_else(|| named.map(|path| path.display().to_string()));
-    let what = file.unwrap_or_else(|| "the configuration".to_owned());
-    let message = match errors.len() {
-        0 | 1 => format!("{what} does not load; correct it and try again"),
-        n => format!("{what} does not load because of {n} errors; correct them and try again"),
-    };
-    Refusal {
-        message,
-        diagnostics,
     }
 }
 

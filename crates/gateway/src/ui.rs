@@ -4,10 +4,13 @@
 //! where the stream is a terminal and `NO_COLOR` is not set, or as `--color` says. Text that comes
 //! from files is [cleaned](line::clean): a name cannot move the cursor or recolour what follows. A
 //! reader that closes the pipe early ends the output, not the program.
+//!
+//! On a terminal lines are [broken between words](wrap) to its width; in a pipe they are left alone.
 
 pub mod line;
 pub mod progress;
 pub mod table;
+mod wrap;
 
 use std::io::{self, Write};
 
@@ -52,6 +55,7 @@ pub struct Ui {
     err: Stream,
     json: bool,
     columns: Option<usize>,
+    err_columns: Option<usize>,
     closed: bool,
     broken: Option<io::Error>,
 }
@@ -61,18 +65,21 @@ impl Ui {
     pub fn standard(color: Color, json: bool) -> Self {
         let out = color.choice(AutoStream::choice(&io::stdout()));
         let err = color.choice(AutoStream::choice(&io::stderr()));
-        let columns = terminal_size::terminal_size_of(io::stdout())
-            .map(|(terminal_size::Width(columns), _)| usize::from(columns));
+        let columns = columns_of(terminal_size::terminal_size_of(io::stdout()));
         let buffered = io::BufWriter::new(io::stdout());
-        Self::new(
+        let ui = Self::new(
             (Box::new(buffered), out),
             (Box::new(io::stderr()), err),
             json,
             columns,
-        )
+        );
+        Self {
+            err_columns: columns_of(terminal_size::terminal_size_of(io::stderr())),
+            ..ui
+        }
     }
 
-    /// Streams with their colours. `columns`: the width of the terminal that output should fit.
+    /// Streams with their colours. `columns`: the width of the terminal that both should fit.
     pub fn new(
         out: (Box<dyn Write + Send>, ColorChoice),
         err: (Box<dyn Write + Send>, ColorChoice),
@@ -84,6 +91,7 @@ impl Ui {
             err: AutoStream::new(err.0, err.1),
             json,
             columns,
+            err_columns: columns,
             closed: false,
             broken: None,
         }
@@ -101,7 +109,7 @@ impl Ui {
 
     /// Prints a line of what was asked for.
     pub fn line(&mut self, line: impl Into<Line>) {
-        let text = line.into().render();
+        let text = laid_out(line.into(), self.columns);
         self.write(&text);
     }
 
@@ -113,8 +121,13 @@ impl Ui {
     /// Prints a table of what was asked for.
     pub fn table(&mut self, table: &Table) {
         for line in table.lines(self.columns) {
-            self.line(line);
+            self.write(&line.render());
         }
+    }
+
+    /// How many columns there are, where it is a terminal.
+    pub fn columns(&self) -> Option<usize> {
+        self.columns
     }
 
     /// Whether a line needs no more columns than there are.
@@ -145,14 +158,14 @@ impl Ui {
     /// Says something beside what was asked for, on standard error, after all that was printed before it: on a
     /// terminal both are one text.
     pub fn note(&mut self, line: impl Into<Line>) {
-        self.flush_out();
-        let _ = self.err.write_all(line.into().render().as_bytes());
+        let text = laid_out(line.into(), self.err_columns);
+        self.say(&text);
     }
 
     /// Shows a table beside what was asked for, on standard error.
     pub fn note_table(&mut self, table: &Table) {
-        for line in table.lines(self.columns) {
-            self.note(line);
+        for line in table.lines(self.err_columns) {
+            self.say(&line.render());
         }
     }
 
@@ -182,12 +195,15 @@ impl Ui {
         for finding in &failure.diagnostics {
             self.finding(finding);
         }
-        let mut rest = failure.message.lines();
-        let first = Line::new()
+        let code = Line::new()
             .tone(Tone::Bad, "error")
-            .tone(Tone::Dim, format_args!(" [{}]", failure.code))
-            .text(": ")
-            .text(rest.next().unwrap_or_default());
+            .tone(Tone::Dim, format_args!(" [{}]", failure.code));
+        // Who looks at the screen has read the rest of it there.
+        if failure.is_told && !self.json && self.columns.is_some() {
+            return self.note(code);
+        }
+        let mut rest = failure.message.lines();
+        let first = code.text(": ").text(rest.next().unwrap_or_default());
         self.note(first);
         for line in rest {
             self.note(line);
@@ -199,6 +215,11 @@ impl Ui {
         self.flush_out();
         let _ = self.err.flush();
         self.broken.take().map_or(Ok(()), Err)
+    }
+
+    fn say(&mut self, text: &str) {
+        self.flush_out();
+        let _ = self.err.write_all(text.as_bytes());
     }
 
     fn flush_out(&mut self) {
@@ -224,6 +245,21 @@ impl Ui {
         if error.kind() != io::ErrorKind::BrokenPipe {
             self.broken = Some(error);
         }
+    }
+}
+
+fn columns_of(size: Option<(terminal_size::Width, terminal_size::Height)>) -> Option<usize> {
+    size.map(|(terminal_size::Width(columns), _)| usize::from(columns))
+}
+
+/// A line as it is written: on a terminal as many as it needs.
+fn laid_out(line: Line, columns: Option<usize>) -> String {
+    match columns {
+        Some(columns) => wrap::wrapped(line, columns)
+            .iter()
+            .map(Line::render)
+            .collect(),
+        None => line.render(),
     }
 }
 

@@ -191,7 +191,7 @@ pub fn derive(inputs: &Inputs<'_>) -> (Risk, Evidence) {
         findings.push(finding(
             Source::Nothing,
             Risk::High,
-            "no method and no known verb",
+            "its name does not say what it does",
         ));
     }
     let (risk, decided_by) = weigh(&findings, inputs.trusted);

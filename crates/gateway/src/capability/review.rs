@@ -139,11 +139,22 @@ pub struct Settled {
     pub promoted: Vec<(String, Promoted)>,
 }
 
+/// A sentence about a server whose name is not in it.
+fn of_server(said: &str) -> String {
+    if let Some(rest) = said.strip_prefix("it ") {
+        return format!("the server {rest}");
+    }
+    said.strip_prefix("its ").map_or_else(
+        || format!("the server: {said}"),
+        |rest| format!("the server's {rest}"),
+    )
+}
+
 /// Why a review cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum ReviewError {
     /// The server gives no tools.
-    #[error("the server cannot be introspected: {0}")]
+    #[error("{}", of_server(&.0.to_string()))]
     Discovery(#[from] DiscoveryError),
     /// What is remembered cannot be read or written.
     #[error(transparent)]

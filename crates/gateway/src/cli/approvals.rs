@@ -11,8 +11,9 @@ use toolcrib_core::{Code, ToolId};
 use toolcrib_store::Store;
 use toolcrib_store::approval::{Kind, Request, Shown, State, Verdict};
 
-use super::introspect::{failure, tell_assessment};
+use super::introspect::{failure, tell_assessment, tell_place};
 use super::memory::{moment, with_store, with_store_to_change};
+use super::shown::counted;
 use super::{Context, now_ms};
 use crate::capability::promotion::Promoted;
 use crate::capability::question;
@@ -229,10 +230,8 @@ fn show_one(context: &mut Context, shown: &Shown, flags: &[Flag]) {
     }
     if let Some(dossier) = Dossier::of(request) {
         let place = context.surroundings.display(&dossier.pending);
-        context.ui.line(format!(
-            "  at {}, files to review in {place}",
-            dossier.server_url
-        ));
+        tell_place(context, &dossier);
+        context.ui.line(format!("  files to review in {place}"));
         if let Some(at) = request
             .expires_ms
             .filter(|_| request.state == State::Pending)
@@ -249,11 +248,15 @@ fn show_one(context: &mut Context, shown: &Shown, flags: &[Flag]) {
     let old = shown.accepted.as_deref().map(readable);
     for change in difference::between(old.as_deref().unwrap_or_default(), &new) {
         context.ui.line(match (change, &old) {
-            (Change::Kept(line), _) | (Change::Added(line), None) => format!("    {line}").into(),
-            (Change::Added(line), Some(_)) => {
-                Line::new().tone(Tone::Good, format_args!("  + {line}"))
+            (Change::Kept(line), _) | (Change::Added(line), None) => {
+                Line::new().whole(format_args!("    {line}"))
             }
-            (Change::Removed(line), _) => Line::new().tone(Tone::Bad, format_args!("  - {line}")),
+            (Change::Added(line), Some(_)) => {
+                Line::new().whole_tone(Tone::Good, format_args!("  + {line}"))
+            }
+            (Change::Removed(line), _) => {
+                Line::new().whole_tone(Tone::Bad, format_args!("  - {line}"))
+            }
         });
     }
     for flag in flags {
@@ -317,8 +320,8 @@ fn tell_promoted(context: &mut Context, promoted: &[(String, Promoted)]) {
             n => format!(", {n} archived"),
         };
         let line = format!(
-            " {server}: {} capability files approved{archived}",
-            done.approved.len()
+            " {server}: {} approved{archived}",
+            counted(done.approved.len(), "capability file")
         );
         context.ui.line(Line::new().mark(true).text(line));
         if done.registered {
@@ -346,6 +349,14 @@ fn report(context: &mut Context, outcome: &Settled) -> Result<(), Failure> {
             context
                 .ui
                 .line(line.text(format_args!(" {} is {state}", what(request))));
+        }
+        let rejected = settled
+            .iter()
+            .find(|request| request.state == State::Rejected && request.kind != Kind::Confirmation);
+        if let Some(request) = rejected {
+            let what = what(request);
+            let line = format!("`toolcrib approve {what}` brings it back.");
+            context.ui.note(Line::new().tone(Tone::Dim, line));
         }
     }
     match settled

@@ -14,6 +14,7 @@ use toolcrib_store::audit::query::{Entry, Filter};
 use toolcrib_store::audit::{Decision, Outcome};
 
 use super::memory::{moment, since_ms, with_store};
+use super::shown::counted;
 use super::{Context, now_ms};
 use crate::failure::{Failure, exit};
 use crate::ui::{Line, Table};
@@ -216,7 +217,12 @@ async fn tail(
     let count = count.min(limits::AUDIT_PAGE_ROWS_MAX);
     let entries = store.audit_tail(filter, count).await?;
     if entries.is_empty() && !follow && !context.ui.is_json() {
-        context.ui.line("No record fits.");
+        let is_empty = store.audit_tail(&Filter::default(), 1).await?.is_empty();
+        context.ui.line(if is_empty {
+            "Nothing was run yet; every call will leave a record here."
+        } else {
+            "No record fits."
+        });
         return Ok(());
     }
     show(context, &entries, true)?;
@@ -246,7 +252,7 @@ fn show(context: &mut Context, entries: &[Entry], head: bool) -> Result<(), Fail
     }
     if !head {
         for entry in entries {
-            context.ui.line(row(entry).join("  "));
+            context.ui.line(Line::new().whole(row(entry).join("  ")));
         }
         return Ok(());
     }
@@ -300,7 +306,7 @@ async fn export(
         let path = context.surroundings.display(path);
         context
             .ui
-            .note(format!("wrote {written} records to {path}"));
+            .note(format!("wrote {} to {path}", counted(written, "record")));
     }
     Ok(())
 }
@@ -336,7 +342,7 @@ impl Output {
             }
             Self::Standard => {
                 for line in text_of(text)?.lines() {
-                    context.ui.line(Line::new().text(line));
+                    context.ui.line(Line::new().whole(line));
                 }
                 Ok(())
             }
@@ -365,8 +371,8 @@ fn unwritten(error: &std::io::Error) -> Failure {
     )
 }
 
-fn counted(count: u64, one: &str, many: &str) -> String {
-    format!("{count} {}", if count == 1 { one } else { many })
+fn many(count: u64, what: &str) -> String {
+    counted(usize::try_from(count).unwrap_or(usize::MAX), what)
 }
 
 async fn verify(context: &mut Context, store: &Store) -> Result<(), Failure> {
@@ -391,8 +397,8 @@ async fn verify(context: &mut Context, store: &Store) -> Result<(), Failure> {
             .ui
             .line(Line::new().mark(verdict.is_intact()).text(format_args!(
                 " The audit log is {state}: {} of {} checked, {} removed by retention",
-                counted(verdict.records, "record", "records"),
-                counted(verdict.writers, "process", "processes"),
+                many(verdict.records, "record"),
+                many(verdict.writers, "process"),
                 verdict.removed
             )));
         for problem in &verdict.problems {
@@ -406,7 +412,7 @@ async fn verify(context: &mut Context, store: &Store) -> Result<(), Failure> {
         Code::AuditUnavailable,
         format!(
             "the audit log was tampered with or damaged in {}; keep the file and find out who could write to it",
-            counted(verdict.problem_count, "place", "places")
+            many(verdict.problem_count, "place")
         ),
     );
     failure.exit = exit::FAILED;

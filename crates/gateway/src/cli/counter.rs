@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
-use toolcrib_core::Code;
 use toolcrib_core::limits;
 use toolcrib_core::policy::Caller;
+use toolcrib_core::{Code, nearest};
 
 use super::memory::{Purpose, tell_closed};
 use super::{Context, running};
@@ -138,6 +138,16 @@ pub(super) fn one_tool(command: &str) -> Failure {
     Failure::usage(format!(
         "which tool is not said; write `toolcrib {command} SERVER TOOL` or `toolcrib {command} SERVER:TOOL`, `toolcrib search` finds tools"
     ))
+}
+
+/// What is said of a server that is not among the known ones, in the words of the engine.
+pub(super) fn unknown_server<'a>(name: &str, known: impl Iterator<Item = &'a str>) -> Failure {
+    let hint = match nearest::nearest(name, known, 1).first() {
+        Some(near) => format!("Did you mean {near}?"),
+        None => "`toolcrib list` shows the servers".to_owned(),
+    };
+    let message = format!("There is no server {name}. {hint}");
+    Failure::not_found(Code::ServerNotFound, message)
 }
 
 /// The person at the terminal.

@@ -270,7 +270,7 @@ fn play(context: &mut Context, home: &Path, tale: &mut Tale) -> Result<(), Failu
 fn say(context: &mut Context, tale: &mut Tale, about: &str, words: &[&str]) -> Result<(), Failure> {
     tale.go_on()?;
     let line = format_args!("$ toolcrib {}", shell(words)).to_string();
-    context.ui.line(Line::new().tone(Tone::Dim, line));
+    context.ui.line(Line::new().whole_tone(Tone::Dim, line));
     context.ui.gap();
     flush(context)?;
     let shown = shell(words);

@@ -9,6 +9,7 @@ use toolcrib_config::Severity;
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
 
+use super::shown::counted;
 use super::{Context, now_ms, running};
 use crate::failure::{Failure, exit};
 use crate::known;
@@ -305,14 +306,6 @@ fn judged_clock(now: i64, last: Option<i64>) -> Check {
     }
 }
 
-/// `1 server`, `2 servers`.
-fn counted(count: usize, what: &str) -> String {
-    match count {
-        1 => format!("1 {what}"),
-        n => format!("{n} {what}s"),
-    }
-}
-
 fn bytes(size: u64) -> String {
     const KIB: u64 = 1024;
     match size {
@@ -368,7 +361,7 @@ fn tell(context: &mut Context, checks: &[Check]) {
         let line = match check.state {
             State::Good => Line::new().text("  ").mark(true),
             State::Unasked => Line::new().text("  ").neutral(),
-            State::Warning => Line::new().text("  ").tone(Tone::Odd, "!"),
+            State::Warning => Line::new().text("  ").doubt(),
             State::Bad => Line::new().text("  ").mark(false),
         };
         let name = format!(" {}: ", check.name);
@@ -460,7 +453,5 @@ mod tests {
         assert_eq!(bytes(10), "10 B");
         assert_eq!(bytes(1025), "2 KiB");
         assert_eq!(bytes(3 * 1024 * 1024), "3 MiB");
-        assert_eq!(counted(1, "server"), "1 server");
-        assert_eq!(counted(0, "server"), "0 servers");
     }
 }

@@ -1,6 +1,7 @@
 //! `toolcrib execute`: one call, under the same rules as an agent's.
 
 mod arguments;
+mod result;
 
 use std::sync::Arc;
 
@@ -194,7 +195,7 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
             (Some(Value::String(said)), Some(Value::String(advice))) => {
                 format!("{}. {advice}", said.trim_end_matches('.'))
             }
-            _ => plain(&result),
+            _ => result::plain(&result),
         };
         let failure = Failure::new(Code::ToolExecutionError, message);
         let failure = told
@@ -221,12 +222,10 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
     context.ui.line(Line::new().mark(true).text(" Success"));
     context.ui.gap();
     context.ui.line("Result:");
-    for line in plain(&result).lines() {
-        context.ui.line(format!("  {line}"));
-    }
+    result::show(&mut context.ui, &result);
     if let Some(next) = next {
-        let note = format!("There is more; the next page has these arguments: {next}");
-        context.ui.note(note);
+        let lead = Line::new().text("There is more; the next page has these arguments: ");
+        context.ui.note(lead.whole(next));
     }
     said_about(context, answered);
     Ok(())
@@ -264,6 +263,7 @@ fn show_failure(context: &mut Context, failure: Failure, server: &str, tool: &st
         }
         context.ui.line(format!("Server: {server}"));
         context.ui.line(format!("Tool: {tool}"));
+        return failure.told();
     }
     failure
 }
@@ -285,12 +285,4 @@ fn content(result: &RawValue) -> Value {
     }
     let text = texts.join("\n");
     serde_json::from_str(&text).unwrap_or(Value::String(text))
-}
-
-/// A value as people read it.
-fn plain(value: &Value) -> String {
-    match value {
-        Value::String(text) => text.clone(),
-        other => serde_json::to_string_pretty(other).unwrap_or_default(),
-    }
 }

@@ -152,7 +152,7 @@ fn preview(
     context.ui.line(format!("{shown} would get this entry:"));
     context.ui.gap();
     for line in alone.lines() {
-        context.ui.line(line);
+        context.ui.line(Line::new().whole(line));
     }
     Ok(())
 }

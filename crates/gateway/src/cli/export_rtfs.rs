@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::{Value, json};
 use toolcrib_config::model::Server;
-use toolcrib_core::{Code, nearest};
 
 use super::Context;
-use super::counter::{doing, local, refused, with_engine};
+use super::counter::{doing, local, refused, unknown_server, with_engine};
 use super::introspect::pending;
 use super::rtfs::Dialect;
+use super::shown::counted;
 use crate::capability::export::{Export, ExportError, Exported};
 use crate::failure::Failure;
 use crate::ui::Line;
@@ -85,12 +85,7 @@ fn chosen(servers: &[Server], names: &[String]) -> Result<Vec<Server>, Failure> 
         let found = servers.iter().find(|server| server.name == *name);
         found.cloned().ok_or_else(|| {
             let known = servers.iter().map(|server| server.name.as_str());
-            let hint = match nearest::nearest(name, known, 1).first() {
-                Some(near) => format!("did you mean {near}?"),
-                None => "`toolcrib list` shows the servers".to_owned(),
-            };
-            let message = format!("there is no MCP server named {name}; {hint}");
-            Failure::not_found(Code::ServerNotFound, message)
+            unknown_server(name, known)
         })
     };
     names.iter().map(find).collect()
@@ -120,9 +115,13 @@ fn tell(
     for one in exported {
         let learnt = match one.learnt {
             0 => String::new(),
-            n => format!(", {n} outputs learnt"),
+            n => format!(", {} learnt", counted(n, "output")),
         };
-        let line = format!(" {}: {} files{learnt}", one.server, one.files.len());
+        let line = format!(
+            " {}: {}{learnt}",
+            one.server,
+            counted(one.files.len(), "file")
+        );
         context.ui.line(Line::new().mark(true).text(line));
         for (tool, why) in &one.untaught {
             context.ui.line(format!("    {tool}: {why}"));

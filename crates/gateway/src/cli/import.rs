@@ -89,7 +89,7 @@ impl Import {
         if self.dry_run {
             context.ui.gap();
             for line in text.lines() {
-                context.ui.line(line);
+                context.ui.line(Line::new().whole(line));
             }
         }
         unread(context, &discovery)

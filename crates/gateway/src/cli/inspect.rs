@@ -149,11 +149,16 @@ fn show(context: &mut Context, details: &Details, output: Option<&OutputType>, e
             context.ui.line(format!("    {line}"));
         }
     }
+    if examples {
+        context.ui.gap();
+        context.ui.line("Examples:");
+        show_example(context, example(&tool.input_schema));
+    }
     // What a server declares stands in its definition; what was learnt stands nowhere else.
     if let Some(output) = output.filter(|output| output.inferred) {
         context.ui.gap();
-        let line = format!("Output (seen in an answer): {}", output.text);
-        context.ui.line(line);
+        let lead = Line::new().text("Output (seen in an answer): ");
+        context.ui.line(lead.whole(&output.text));
     }
     context.ui.gap();
     context.ui.line(format!(
@@ -161,20 +166,30 @@ fn show(context: &mut Context, details: &Details, output: Option<&OutputType>, e
         metadata.risk,
         metadata.evidence.detail()
     ));
-    if examples {
-        context.ui.gap();
-        context.ui.line("Examples:");
-        for (name, value) in example(&tool.input_schema) {
-            context.ui.line(format!("    {name}: {value}"));
-        }
+}
+
+/// What the one example is: as few arguments as the tool takes.
+const EXAMPLE: &str = "minimal";
+
+fn show_example(context: &mut Context, arguments: Option<Map<String, Value>>) {
+    let Some(arguments) = arguments else {
+        return context.ui.line("  none");
+    };
+    context.ui.line(format!("  {EXAMPLE}:"));
+    if arguments.is_empty() {
+        context.ui.line("    (no arguments)");
+    }
+    for (name, value) in arguments {
+        let line = format!("    {name}: {value}");
+        context.ui.line(Line::new().whole(line));
     }
 }
 
 /// The example call of a tool, where its schema allows one to be made.
-fn example(schema: &Value) -> Map<String, Value> {
+fn example(schema: &Value) -> Option<Map<String, Value>> {
     match sample(schema) {
-        Some(Value::Object(arguments)) => arguments,
-        _ => Map::new(),
+        Some(Value::Object(arguments)) => Some(arguments),
+        _ => None,
     }
 }
 
@@ -196,7 +211,9 @@ fn details_json(details: &Details, examples: bool) -> Value {
         "status": details.standing.health,
     });
     if examples {
-        shown["examples"] = json!([{ "arguments": example(&tool.input_schema) }]);
+        let example = example(&tool.input_schema);
+        let told = example.map(|made| json!({ "description": EXAMPLE, "parameters": made }));
+        shown["examples"] = told.into_iter().collect();
     }
     shown
 }

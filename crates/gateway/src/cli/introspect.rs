@@ -16,11 +16,12 @@ use toolcrib_core::{Code, ToolId};
 use super::counter::doing;
 use super::memory::{moment, with_store_to_change};
 use super::rtfs::Dialect;
+use super::shown::counted;
 use super::{Context, cache};
 use crate::capability::assessment::{Assessment, Sign};
 use crate::capability::files::PENDING;
 use crate::capability::question;
-use crate::capability::review::{Desk, Review, ReviewError, Subject};
+use crate::capability::review::{Desk, Dossier, Review, ReviewError, Subject};
 use crate::engine::clock::Clock;
 use crate::engine::upstream::Upstream as _;
 use crate::failure::Failure;
@@ -171,21 +172,18 @@ fn tell(context: &mut Context, server: &Server, review: &Review) {
         }));
         return;
     }
-    let head = format!(
-        ": {} tools at {}",
-        review.introduced.tools.len(),
-        dossier.server_url
-    );
-    context
-        .ui
-        .line(Line::new().tone(Tone::Strong, name).text(head));
+    let count = counted(review.introduced.tools.len(), "tool");
+    let head = Line::new().tone(Tone::Strong, name);
+    context.ui.line(head.text(format_args!(": {count}")));
+    tell_place(context, dossier);
     tell_assessment(context, &dossier.assessment);
     context.ui.gap();
     let place = context.surroundings.display(&dossier.pending);
-    context.ui.line(format!(
-        "{} files to review are in {place}.",
-        review.files.len()
-    ));
+    let are = if review.files.len() == 1 { "is" } else { "are" };
+    let files = counted(review.files.len(), "file");
+    context
+        .ui
+        .line(format!("{files} to review {are} in {place}."));
     if waiting == 0 && !review.introduced.server_waits {
         context.ui.line("Nothing is new since it was approved.");
         return;
@@ -194,6 +192,12 @@ fn tell(context: &mut Context, server: &Server, review: &Review) {
         "It waits for you until {} UTC: `toolcrib approvals show {name}` shows it in full, `toolcrib approve {name}` approves.",
         moment(review.expires_ms)
     ));
+}
+
+/// Where a server is, on a line of its own.
+pub(super) fn tell_place(context: &mut Context, dossier: &Dossier) {
+    let line = format!("  at {}", dossier.server_url);
+    context.ui.line(Line::new().whole(line));
 }
 
 /// What the tools of a server can do, in lines.

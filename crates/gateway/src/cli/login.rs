@@ -11,14 +11,14 @@ use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
 use toolcrib_config::model::server::Transport;
 use toolcrib_config::surroundings::Os;
+use toolcrib_core::Code;
 use toolcrib_core::limits::LOGIN_MS_MAX;
 use toolcrib_core::secret::Secret;
-use toolcrib_core::{Code, nearest};
 use toolcrib_store::Store;
 use toolcrib_upstream::mcp::oauth::{DeviceLogin, Granted, Login as Waiting, LoginError, Wishes};
 use url::Url;
 
-use super::counter::doing;
+use super::counter::{doing, unknown_server};
 use super::memory::with_store_to_change;
 use super::{Context, now_ms};
 use crate::failure::Failure;
@@ -92,6 +92,8 @@ impl Login {
                 .tone(Tone::Good, "Logged in")
                 .text(format_args!(" to {name}."));
             context.ui.line(line);
+            let line = format!("`toolcrib tools {name}` lists its tools.");
+            context.ui.note(Line::new().tone(Tone::Dim, line));
         }
         Ok(())
     }
@@ -220,12 +222,7 @@ fn find<'a>(config: &'a Config, name: &str) -> Result<&'a Server, Failure> {
         .find(|s| s.name == name || s.aliases.iter().any(|alias| alias == name))
         .ok_or_else(|| {
             let known = config.servers.iter().map(|server| server.name.as_str());
-            let hint = match nearest::nearest(name, known, 1).first() {
-                Some(near) => format!("did you mean {near}?"),
-                None => "`toolcrib list` shows the servers".to_owned(),
-            };
-            let message = format!("no server is called {name}; {hint}");
-            Failure::not_found(Code::ServerNotFound, message)
+            unknown_server(name, known)
         })
 }
 

@@ -196,7 +196,7 @@ fn show(context: &mut Context, caller: &Caller, entry: &Entry, decision: &Decisi
 
 fn repeatable(permit: &Permit) -> &'static str {
     if permit.may_retry() {
-        "; it is tried again where that is safe"
+        "; where the connection breaks, the call is made again by itself"
     } else {
         ""
     }

@@ -262,7 +262,14 @@ fn search(
         let line = format!("{more} more; --limit shows them");
         context.ui.line(Line::new().tone(Tone::Dim, line));
     }
+    from_here(context);
     Ok(())
+}
+
+/// What is done with a name of the registry.
+fn from_here(context: &mut Context) {
+    let line = "`toolcrib registry show NAME` shows one in full; `toolcrib registry add NAME` configures it.";
+    context.ui.note(Line::new().tone(Tone::Dim, line));
 }
 
 /// The kinds of ways in which an entry can be used: `remote, npm`.

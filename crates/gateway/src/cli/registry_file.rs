@@ -11,6 +11,7 @@ use toolcrib_core::Code;
 
 use super::Context;
 use super::counter::{asking, local, troubles, with_engine};
+use super::shown::counted;
 use crate::desk::{Desk, registry};
 use crate::engine::Engine;
 use crate::failure::Failure;
@@ -95,7 +96,8 @@ async fn write(
             .ui
             .json(&json!({"path": shown, "operation_count": count, "left_out": left_out}));
     } else {
-        let line = format!(" {count} operations written to {}", path.display());
+        let count = counted(count, "operation");
+        let line = format!(" {count} written to {}", context.surroundings.display(path));
         context
             .ui
             .line(Line::new().mark(left_out.is_empty()).text(line));
@@ -159,7 +161,7 @@ async fn check(
                 .line(Line::new().mark(false).text(format_args!(" {line}")));
         }
         if told.is_empty() {
-            let line = format!(" {} fits the catalog", path.display());
+            let line = format!(" {} fits the catalog", context.surroundings.display(path));
             context.ui.line(Line::new().mark(true).text(line));
         }
     }

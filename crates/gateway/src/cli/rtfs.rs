@@ -49,13 +49,22 @@ Examples:
         /// Which RTFS text is written
         #[arg(long, value_enum, default_value = "doc")]
         dialect: Dialect,
+        /// A file, which is not read: schemas are piped
+        #[arg(hide = true)]
+        file: Option<PathBuf>,
     },
 }
 
 impl Types {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
-        let TypesCommand::FromSchema { dialect } = self.command;
+        let TypesCommand::FromSchema { dialect, file } = self.command;
+        if let Some(file) = file {
+            let file = file.display();
+            return Err(Failure::usage(format!(
+                "the schema is read from standard input; write `toolcrib types from-schema < {file}`"
+            )));
+        }
         let schema: Value = serde_json::from_str(&standard_input()?).map_err(|error| {
             Failure::usage(format!(
                 "standard input is not JSON: {error}; pipe a schema into it"
@@ -65,7 +74,7 @@ impl Types {
         if context.ui.is_json() {
             context.ui.json(&json!({ "type": written }));
         } else {
-            context.ui.line(written);
+            context.ui.line(Line::new().whole(written));
         }
         Ok(())
     }

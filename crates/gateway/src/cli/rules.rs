@@ -131,7 +131,7 @@ fn asked<'a>(
     let Some(known) = known else {
         if !config.settings.adapters.contains_key(server) {
             context.ui.note(format!(
-                "[{}] no server is called {server}; the rules are asked all the same",
+                "[{}] there is no server {server}; the rules are asked all the same",
                 Code::ServerNotFound
             ));
         }

@@ -15,7 +15,7 @@ use super::{Context, export, is_interactive, running};
 use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::signals::Signals;
-use crate::ui::{Line, Table};
+use crate::ui::{Line, Table, Tone};
 
 mod own;
 mod undo;
@@ -71,6 +71,10 @@ impl Setup {
         }
         if self.dry_run || !self.yes {
             show(context, &offers, self.dry_run);
+        }
+        if self.dry_run && !offers.is_empty() && !context.ui.is_json() {
+            let line = "Nothing was changed; `toolcrib setup` asks which of them to connect.";
+            context.ui.note(Line::new().tone(Tone::Dim, line));
         }
         let chosen = if self.dry_run {
             Vec::new()

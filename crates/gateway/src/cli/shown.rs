@@ -3,6 +3,15 @@
 use toolcrib_config::model::rule::ToolRule;
 use toolcrib_config::model::server::{Server, Transport};
 
+/// `1 server`, `2 servers`, `2 processes`.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    match count {
+        1 => format!("1 {what}"),
+        n if what.ends_with('s') => format!("{n} {what}es"),
+        n => format!("{n} {what}s"),
+    }
+}
+
 /// How a server is reached, secrets masked: the command line or the address.
 pub(super) fn reached(server: &Server) -> String {
     match &server.transport {
@@ -30,4 +39,16 @@ pub(super) fn rule(rule: &ToolRule) -> String {
         None => String::new(),
     };
     format!("{}{server} → {}", patterns.join(", "), effects.join(", "))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_no_plural() {
+        assert_eq!(counted(1, "server"), "1 server");
+        assert_eq!(counted(0, "server"), "0 servers");
+        assert_eq!(counted(2, "process"), "2 processes");
+    }
 }

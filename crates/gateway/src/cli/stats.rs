@@ -278,24 +278,24 @@ fn show(context: &mut Context, report: &Report) {
     let ui = &mut context.ui;
     ui.line(format!("Since {} UTC", report.since));
     ui.gap();
-    ui.line(format!(
-        "Tokens:    {} in every message instead of {} for {} exposed directly",
-        grouped(tokens.surface),
-        grouped(tokens.everything),
-        if tokens.tools == 1 {
-            "1 tool".to_owned()
-        } else {
-            format!("{} tools", grouped(tokens.tools))
-        },
-    ));
     if let Some(percent) = (tokens.saved * 100).checked_div(tokens.everything) {
+        ui.line(format!(
+            "Tokens:    {} in every message instead of {} for {} exposed directly",
+            grouped(tokens.surface),
+            grouped(tokens.everything),
+            if tokens.tools == 1 {
+                "1 tool".to_owned()
+            } else {
+                format!("{} tools", grouped(tokens.tools))
+            },
+        ));
         ui.line(format!(
             "           {} saved each time, {percent} %",
             grouped(tokens.saved)
         ));
     } else {
         ui.line(
-            "           no server was asked for its tools yet; `toolcrib cache warm` asks them",
+            "Tokens:    no server was asked for its tools yet; `toolcrib cache warm` asks them",
         );
     }
     ui.line(format!(

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 
+use super::memory::moment;
 use super::{Context, running};
 use crate::control::client::{AskError, ask_all};
 use crate::control::protocol::{Counts, Op, Status};
@@ -64,7 +65,7 @@ fn show(context: &mut Context, shown: &[Shown]) {
     context.ui.gap();
     let mut table = Table::new([
         "PID",
-        "STARTED",
+        "STARTED (UTC)",
         "SERVERS",
         "TOOLS",
         "CONFIGURATION",
@@ -96,10 +97,7 @@ fn show(context: &mut Context, shown: &[Shown]) {
 /// The start to the second; more would only be noise.
 fn started(status: &Status) -> String {
     let at: Option<jiff::Timestamp> = status.started.parse().ok();
-    at.map_or_else(
-        || status.started.clone(),
-        |at| at.strftime("%Y-%m-%dT%H:%M:%SZ").to_string(),
-    )
+    at.map_or_else(|| status.started.clone(), |at| moment(at.as_millisecond()))
 }
 
 fn last_reload(status: &Status) -> String {

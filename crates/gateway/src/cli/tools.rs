@@ -72,6 +72,18 @@ impl Tools {
                 );
                 context.ui.line(Line::new().tone(Tone::Dim, line));
             }
+            if page.disabled_count > 0 && !self.all {
+                let are = if page.disabled_count == 1 {
+                    "is"
+                } else {
+                    "are"
+                };
+                let line = format!(
+                    "{} more {are} disabled; --all shows them.",
+                    page.disabled_count
+                );
+                context.ui.note(Line::new().tone(Tone::Dim, line));
+            }
             Ok(())
         })
     }

@@ -145,7 +145,7 @@ fn pin(
         );
         for server in &file.servers {
             let line = format!("  {}: {}", server.name, shown::reached(server));
-            context.ui.note(line);
+            context.ui.note(Line::new().whole(line));
         }
         new.push(file);
     }

@@ -302,7 +302,9 @@ impl Engine {
 /// Why a server could not be asked, in our own words: what it or the system said stays in the log.
 fn said(error: &DiscoveryError) -> &'static str {
     match error {
-        DiscoveryError::ConnectionFailed(_) => "it cannot be started or reached",
+        DiscoveryError::ConnectionFailed(_) | DiscoveryError::StartFailed(_) => {
+            "it cannot be started or reached"
+        }
         DiscoveryError::SessionInitFailed(_) => "it does not speak MCP",
         DiscoveryError::ToolsListFailed(_) => "it does not give its list",
         DiscoveryError::SchemaConversionFailed(_) => "one of its schemas cannot be used",

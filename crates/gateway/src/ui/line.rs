@@ -40,7 +40,16 @@ impl Tone {
 /// One line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Line {
-    pieces: Vec<(Tone, String)>,
+    pub(super) pieces: Vec<Piece>,
+}
+
+/// A part of a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Piece {
+    pub(super) tone: Tone,
+    pub(super) text: String,
+    /// Whether no line may end in it, however narrow the screen is.
+    pub(super) whole: bool,
 }
 
 impl Line {
@@ -58,8 +67,28 @@ impl Line {
     /// Adds text with a tone.
     #[must_use]
     pub fn tone(mut self, tone: Tone, text: impl Display) -> Self {
-        self.pieces.push((tone, text.to_string()));
+        self.pieces.push(Piece {
+            tone,
+            text: text.to_string(),
+            whole: false,
+        });
         self
+    }
+
+    /// Adds text that is not broken to fit the screen: JSON, a command to copy, what a tool answered.
+    #[must_use]
+    pub fn whole(self, text: impl Display) -> Self {
+        self.whole_tone(Tone::Plain, text)
+    }
+
+    /// The same with a tone.
+    #[must_use]
+    pub fn whole_tone(self, tone: Tone, text: impl Display) -> Self {
+        let mut line = self.tone(tone, text);
+        if let Some(piece) = line.pieces.last_mut() {
+            piece.whole = true;
+        }
+        line
     }
 
     /// Adds what another line holds.
@@ -77,6 +106,12 @@ impl Line {
         } else {
             self.tone(Tone::Bad, "✗")
         }
+    }
+
+    /// A mark for what works and is to be looked at.
+    #[must_use]
+    pub fn doubt(self) -> Self {
+        self.tone(Tone::Odd, "!")
     }
 
     /// A mark for what is neither: it was not tried, or is not wanted.
@@ -98,13 +133,21 @@ impl Line {
             Some(rest) => Self::new().tone(tone, &finding.severity).text(rest),
             None => Self::from(first),
         };
-        std::iter::once(head).chain(lines.map(Self::from)).collect()
+        // The text of a file keeps its lines, or what is underlined would not stand above its sign.
+        let below = lines.map(|line| {
+            if line.trim_start().starts_with("= ") {
+                Self::from(line)
+            } else {
+                Self::new().whole(line)
+            }
+        });
+        std::iter::once(head).chain(below).collect()
     }
 
     /// The line with its end, styled.
     pub(super) fn render(&self) -> String {
         let mut out = String::new();
-        for (tone, text) in &self.pieces {
+        for Piece { tone, text, .. } in &self.pieces {
             let text = clean(text);
             let _ = match tone {
                 Tone::Plain => write!(out, "{text}"),
@@ -118,9 +161,7 @@ impl Line {
 
 impl<T: Into<String>> From<T> for Line {
     fn from(text: T) -> Self {
-        Self {
-            pieces: vec![(Tone::Plain, text.into())],
-        }
+        Self::new().text(text.into())
     }
 }
 
@@ -203,7 +244,9 @@ mod tests {
         finding.rendered = "error: bad\n --> a:1:1".into();
         let lines = Line::of_finding(&finding);
         assert_eq!(lines.len(), 2);
-        assert_eq!(lines[0].pieces[0], (Tone::Bad, "error".to_owned()));
+        let first = &lines[0].pieces[0];
+        assert_eq!((first.tone, first.text.as_str()), (Tone::Bad, "error"));
+        assert!(lines[1].pieces[0].whole, "the excerpt is not broken");
         finding.rendered = "something else".into();
         assert_eq!(Line::of_finding(&finding), [Line::from("something else")]);
     }

@@ -101,3 +101,63 @@ fn a_closed_pipe_ends_the_output_and_any_other_error_is_told() {
         assert!(ui.finish().is_ok());
     }
 }
+
+fn on_a_terminal(out: &Heard, err: &Heard, columns: usize) -> Ui {
+    Ui::new(
+        (Box::new(out.clone()), ColorChoice::Never),
+        (Box::new(err.clone()), ColorChoice::Never),
+        false,
+        Some(columns),
+    )
+}
+
+#[test]
+fn lines_fit_a_terminal_and_are_left_alone_in_a_pipe() {
+    let long = "✗ gone: it is not there; check the path";
+    let (out, err) = (Heard::default(), Heard::default());
+    let mut narrow = on_a_terminal(&out, &err, 24);
+    narrow.line(long);
+    narrow.note(Line::new().whole("{\"a json\": \"of any length\"}"));
+    narrow.note("a note that is too long here");
+    narrow.finish().unwrap();
+    assert_eq!(out.text(), "✗ gone: it is not there;\n  check the path\n");
+    assert_eq!(
+        err.text(),
+        "{\"a json\": \"of any length\"}\na note that is too long\nhere\n"
+    );
+    let (out, err) = (Heard::default(), Heard::default());
+    let mut pipe = ui(&out, &err, Color::Never, false);
+    pipe.line(long);
+    pipe.finish().unwrap();
+    assert_eq!(out.text(), format!("{long}\n"));
+}
+
+#[test]
+fn the_excerpt_of_a_finding_is_not_broken() {
+    let (out, err) = (Heard::default(), Heard::default());
+    let mut finding = Finding::error("bad");
+    finding.rendered =
+        "error: a key is not known\n --> a.yaml:1:1\n  |\n1 | some: long line of it\n  |       ^^^^\n  = help: take the key out".into();
+    on_a_terminal(&out, &err, 20).finding(&finding);
+    assert_eq!(
+        err.text(),
+        "error: a key is not\n  known\n --> a.yaml:1:1\n  |\n1 | some: long line of it\n  |       ^^^^\n  = help: take the\n    key out\n"
+    );
+}
+
+#[test]
+fn a_failure_that_was_told_is_told_again_only_to_programs() {
+    let failure = Failure::usage("it is so").told();
+    for (columns, expected) in [
+        (Some(80), "error [VALIDATION_ERROR]\n"),
+        (None, "error [VALIDATION_ERROR]: it is so\n"),
+    ] {
+        let (out, err) = (Heard::default(), Heard::default());
+        let mut ui = match columns {
+            Some(columns) => on_a_terminal(&out, &err, columns),
+            None => ui(&out, &err, Color::Never, false),
+        };
+        ui.failure(&failure);
+        assert_eq!(err.text(), expected);
+    }
+}

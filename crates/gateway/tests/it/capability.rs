@@ -200,7 +200,7 @@ fn export_writes_both_dialects_and_learns_outputs_when_asked() {
     let unknown = home.run(&["export-rtfs", "stag"]);
     assert_eq!(unknown.code, Some(2));
     assert!(
-        unknown.err.contains("did you mean stage?"),
+        unknown.err.contains("Did you mean stage?"),
         "{}",
         unknown.err
     );

@@ -104,7 +104,13 @@ fn a_tool_is_inspected_as_the_documents_print_it() {
     let said = home.run(&["inspect", "notes", "create_note", "--examples"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.starts_with("Tool: notes:create_note\n\nDescription:\n  Write a new note with a title and a body.\n\nParameters:\n  title (string, required)\n    A few words\n\n  body (string, required)\n"), "{}", said.out);
-    assert!(said.out.contains("\nExamples:\n"), "{}", said.out);
+    let examples = "\nExamples:\n  minimal:\n    title: \"Title\"\n    body: \"Hello\"\n\nRisk: ";
+    assert!(said.out.contains(examples), "{}", said.out);
+    let told = home.run(&["inspect", "notes", "create_note", "--examples", "--json"]);
+    assert_eq!(
+        told.json()["examples"],
+        json!([{"description": "minimal", "parameters": {"title": "Title", "body": "Hello"}}])
+    );
     let gone = home.run(&["inspect", "notes", "create_notes"]);
     assert_eq!(gone.code, Some(2), "{}", gone.err);
     assert!(gone.err.contains("notes:create_note"), "{}", gone.err);
@@ -126,7 +132,7 @@ fn a_tool_is_run_in_every_way_to_give_arguments() {
     assert_eq!(said.code, Some(0), "{} {}", said.out, said.err);
     assert!(
         said.out.starts_with(
-            "Executing: notes:create_note\n\n✓ Success\n\nResult:\n  {\n    \"id\": 1,"
+            "Executing: notes:create_note\n\n✓ Success\n\nResult:\n  ID: 1\n  Title: a\n"
         ),
         "{}",
         said.out

@@ -129,7 +129,7 @@ fn one_server_can_be_looked_at_and_none_need_be_connected() {
     assert!(!said.out.contains("All is well"), "{}", said.out);
     let said = home.run(&["doctor", "stag"]);
     assert_eq!(said.code, Some(2));
-    assert!(said.err.contains("did you mean stage?"), "{}", said.err);
+    assert!(said.err.contains("Did you mean stage?"), "{}", said.err);
     let report = home.run(&["doctor", "stage", "--json"]).json();
     assert_eq!(check(&report, "servers", "stage")["tools"], 1);
     let empty = Home::new().run(&["doctor"]);

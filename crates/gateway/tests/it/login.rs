@@ -153,7 +153,7 @@ fn a_server_that_is_nearly_right_is_suggested() {
         let said = home.run(&[command, "note"]);
         assert_eq!(said.code, Some(2), "{command}: {}", said.err);
         assert!(
-            said.err.contains("did you mean notes?"),
+            said.err.contains("Did you mean notes?"),
             "{command}: {}",
             said.err
         );

@@ -118,7 +118,7 @@ fn a_server_is_shown_with_what_it_runs_and_needs() {
         "Versions: 1.0.0, 1.1.0, 2.0.0",
         "runs npx -y @ada/weather@2.0.0 --units ${WEATHER_UNITS:-metric} ${WEATHER_REGION}",
         "WEATHER_API_KEY  yes, a secret",
-        "no, else metric",
+        "no (metric)",
         "`toolcrib registry add io.github.ada/weather`",
     ] {
         assert!(said.out.contains(part), "{part}: {}", said.out);
@@ -336,7 +336,7 @@ fn warming_fills_the_cache_and_skips_what_fails() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.contains("✗ missing: "), "{}", said.out);
     assert!(
-        said.out.contains("1 of 2 servers are kept, with "),
+        said.out.contains("1 of 2 servers kept, with "),
         "{}",
         said.out
     );
@@ -363,7 +363,7 @@ fn warming_fills_the_cache_and_skips_what_fails() {
     let unknown = home.run(&["cache", "warm", "god"]);
     assert_eq!(unknown.code, Some(2));
     assert!(
-        unknown.err.contains("did you mean good?"),
+        unknown.err.contains("Did you mean good?"),
         "{}",
         unknown.err
     );

@@ -67,7 +67,7 @@ mod unix {
             Ok(child) => descendants::pid(child.id()),
             Err(error) => {
                 let name = program.to_string_lossy();
-                return complain(&format!("`{name}` could not be started: {error}"));
+                return complain(&format!("`{name}`: {error}"));
             }
         };
         let Some(server) = server else {

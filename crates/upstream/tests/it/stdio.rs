@@ -73,7 +73,7 @@ async fn a_program_that_is_not_there_is_named() {
     assert!(matches!(&why, Failure::NotStarted(_)), "{why:?}");
     assert!(
         why.to_string()
-            .contains("`no-such-program-anywhere` could not be started"),
+            .starts_with("it could not be started: `no-such-program-anywhere`: "),
         "{why}"
     );
 }

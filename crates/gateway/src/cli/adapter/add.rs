@@ -10,8 +10,9 @@ use toolcrib_config::places::Places;
 
 use super::Reading;
 use crate::cli::Context;
+use crate::cli::shown::counted;
 use crate::failure::Failure;
-use crate::ui::Line;
+use crate::ui::{Line, Tone};
 
 /// Put an API description into the configuration
 #[derive(Debug, Args)]
@@ -80,9 +81,9 @@ impl Add {
             return Ok(());
         }
         context.ui.line(Line::new().mark(true).text(format_args!(
-            " {name} written to {shown}: {} tools of {} operations",
-            api.operations.len(),
-            api.counted
+            " {name} written to {shown}: {} of {}",
+            counted(api.operations.len(), "tool"),
+            counted(api.counted, "operation")
         )));
         if let Some(env) = env.filter(|env| context.surroundings.var(env).is_none()) {
             context.ui.note(format!(
@@ -93,6 +94,8 @@ impl Add {
         if let Some(said) = super::private_address(&api, &self.how).filter(|_| own_address) {
             context.ui.note(said);
         }
+        let line = format!("`toolcrib tools {name}` lists its tools.");
+        context.ui.note(Line::new().tone(Tone::Dim, line));
         Ok(())
     }
 }

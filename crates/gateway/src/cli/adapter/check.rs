@@ -7,6 +7,7 @@ use toolcrib_upstream::rest::{Api, Operation};
 
 use super::Reading;
 use crate::cli::Context;
+use crate::cli::shown::counted;
 use crate::failure::Failure;
 use crate::ui::{Line, Table, Tone};
 
@@ -118,25 +119,22 @@ fn row(operation: &Operation) -> Value {
 }
 
 fn show(context: &mut Context, file: &str, api: &Api) {
-    let count = |number: usize, word: &str| match number {
-        1 => format!("1 {word}"),
-        number => format!("{number} {word}s"),
-    };
     let whole = api.counted == api.operations.len();
-    context.ui.line(
-        Line::new()
-            .mark(whole)
-            .text(" ")
-            .tone(Tone::Strong, file)
-            .text(format_args!(
-                " ({} {}): {}, {}, {}",
-                api.format,
-                api.version,
-                count(api.counted, "operation"),
-                count(api.operations.len(), "tool"),
-                count(api.warnings.len(), "warning")
-            )),
-    );
+    let mark = if whole {
+        Line::new().mark(true)
+    } else {
+        Line::new().doubt()
+    };
+    context
+        .ui
+        .line(mark.text(" ").tone(Tone::Strong, file).text(format_args!(
+            " ({} {}): {}, {}, {}",
+            api.format,
+            api.version,
+            counted(api.counted, "operation"),
+            counted(api.operations.len(), "tool"),
+            counted(api.warnings.len(), "warning")
+        )));
     for warning in &api.warnings {
         context
             .ui
@@ -159,4 +157,8 @@ fn show(context: &mut Context, file: &str, api: &Api) {
         ]);
     }
     context.ui.table(&table);
+    if !api.operations.is_empty() {
+        let line = format!("`toolcrib adapter add {file}` puts it into the configuration.");
+        context.ui.note(Line::new().tone(Tone::Dim, line));
+    }
 }

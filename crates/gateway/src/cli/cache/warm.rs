@@ -5,10 +5,12 @@ use std::sync::Arc;
 use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
 use toolcrib_config::surroundings::Surroundings;
-use toolcrib_core::{Code, nearest};
+use toolcrib_core::Code;
 use toolcrib_store::Store;
 use toolcrib_upstream::mcp::oauth::TokenStore;
 
+use crate::cli::counter::unknown_server;
+use crate::cli::shown::counted;
 use crate::cli::{Context, running};
 use crate::engine::clock::Clock;
 use crate::engine::connections::{Connections, Users};
@@ -90,12 +92,7 @@ fn chosen(config: &Config, names: &[String]) -> Result<Vec<Server>, Failure> {
         let found = config.servers.iter().find(|server| server.name == *name);
         found.cloned().ok_or_else(|| {
             let known = config.servers.iter().map(|server| server.name.as_str());
-            let hint = match nearest::nearest(name, known, 1).first() {
-                Some(near) => format!("did you mean {near}?"),
-                None => "`toolcrib config show` lists the servers".to_owned(),
-            };
-            let message = format!("there is no server named {name}; {hint}");
-            Failure::not_found(Code::ServerNotFound, message)
+            unknown_server(name, known)
         })
     };
     names.iter().map(find).collect()
@@ -135,8 +132,10 @@ fn tell(context: &mut Context, stats: &WarmStats) -> Result<(), Failure> {
         context.ui.note(line);
     }
     let line = format!(
-        "{} of {} servers are kept, with {} tools.",
-        stats.successful, stats.total_servers, stats.cached_tools
+        "{} of {} kept, with {}.",
+        stats.successful,
+        counted(stats.total_servers, "server"),
+        counted(stats.cached_tools, "tool")
     );
     context.ui.line(line);
     Ok(())

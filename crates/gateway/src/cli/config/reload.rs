@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
 
+use crate::cli::shown::counted;
 use crate::cli::{Context, running};
 use crate::control::Op;
 use crate::control::client::{Answered, ask_all};
@@ -55,9 +56,9 @@ fn on_files(context: &mut Context) -> Result<(), Failure> {
             "servers": config.servers.len(),
         }));
     } else {
-        let servers = config.servers.len();
+        let servers = counted(config.servers.len(), "server");
         context.ui.line(Line::new().mark(true).text(format_args!(
-            " No process is running; the configuration loads with {servers} servers."
+            " No process is running; the configuration loads with {servers}."
         )));
     }
     Ok(())

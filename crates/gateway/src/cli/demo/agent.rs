@@ -13,11 +13,15 @@ use super::{Tale, put};
 use crate::cli::Context;
 use crate::failure::Failure;
 use crate::http::stand::Stand;
-use crate::ui::{Line, Tone};
+use crate::ui::{Line, Table, Tone};
 use crate::workshop::parcels::{DESCRIPTION, Depot};
 
-/// Longest line of an answer that is shown; the rest is counted.
+/// Longest line of a call or an answer that is shown in a pipe; the rest is counted. A terminal shows what
+/// fits on one line.
 const SHOWN_CHARS: usize = 600;
+
+/// Least of such a line that is shown, however narrow the terminal is.
+const SHOWN_CHARS_MIN: usize = 16;
 
 /// One thing that the agent does.
 struct Step {
@@ -107,22 +111,7 @@ pub(super) fn play(context: &mut Context, home: &Path, tale: &mut Tale) -> Resul
     heading(context, about, micros, five);
     tale.steps
         .push(json!({"about": about, "tools": tools, "ms": ms(micros), "tokens": five}));
-    for tool in &tools {
-        let text = |field: &str| tool[field].as_str().unwrap_or_default().to_owned();
-        let first = text("description");
-        let first = first
-            .split(". ")
-            .next()
-            .unwrap_or_default()
-            .trim_end_matches('.')
-            .to_owned();
-        context.ui.line(
-            Line::new()
-                .text("  ")
-                .tone(Tone::Strong, text("name"))
-                .text(format_args!("  {first}")),
-        );
-    }
+    context.ui.table(&listed(&tools));
     let mut story = Story::default();
     let mut carried = 0;
     for (index, step) in STEPS.iter().enumerate() {
@@ -142,10 +131,12 @@ pub(super) fn play(context: &mut Context, home: &Path, tale: &mut Tale) -> Resul
             carried += spent * (STEPS.len() - index);
         }
         heading(context, step.about, answer.micros, spent);
-        context
-            .ui
-            .line(Line::new().tone(Tone::Dim, format_args!("  > {} {arguments}", step.tool)));
-        context.ui.line(format!("  {}", shortened(&said)));
+        let columns = context.ui.columns();
+        let lead = format!("  > {} ", step.tool);
+        let asked = shortened(lead, &arguments.to_string(), columns);
+        context.ui.line(Line::new().whole_tone(Tone::Dim, asked));
+        let answered = shortened("  ".to_owned(), &said, columns);
+        context.ui.line(Line::new().whole(answered));
         let result: Value = serde_json::from_str(&said).unwrap_or_default();
         tale.steps.push(json!({
             "about": step.about, "tool": step.tool, "arguments": arguments, "answer": result,
@@ -201,9 +192,10 @@ fn heading(context: &mut Context, about: &str, micros: u128, tokens: usize) {
     context.ui.line(
         Line::new()
             .tone(Tone::Strong, format_args!("── {about}"))
-            .tone(
+            .text("  ")
+            .whole_tone(
                 Tone::Dim,
-                format_args!("  [{}, {tokens} tokens]", time(micros)),
+                format_args!("[{}, {tokens} tokens]", time(micros)),
             ),
     );
 }
@@ -217,13 +209,35 @@ fn ms(micros: u128) -> f64 {
     micros as f64 / 1000.0
 }
 
-fn shortened(text: &str) -> String {
-    let chars = text.chars().count();
-    if chars <= SHOWN_CHARS {
-        return text.to_owned();
+/// The tools with the first sentence of what they say of themselves.
+fn listed(tools: &[Value]) -> Table {
+    let mut table = Table::new(["  TOOL", "WHAT IT DOES"]);
+    for tool in tools {
+        let text = |field: &str| tool[field].as_str().unwrap_or_default();
+        let first = text("description").split(". ").next().unwrap_or_default();
+        let name = format!("  {}", text("name"));
+        table.row([name, first.trim_end_matches('.').to_owned()]);
     }
-    let begin: String = text.chars().take(SHOWN_CHARS).collect();
-    format!("{begin}… ({chars} characters)")
+    table
+}
+
+/// What leads to a line of JSON, and as much of it as fits, with how long it is.
+fn shortened(lead: String, json: &str, columns: Option<usize>) -> String {
+    let chars = json.chars().count();
+    let mut room = columns.map_or(SHOWN_CHARS, |columns| {
+        columns.saturating_sub(lead.chars().count())
+    });
+    if chars <= room {
+        return lead + json;
+    }
+    let rest = format!("… ({chars} characters)");
+    if columns.is_some() {
+        room = room
+            .saturating_sub(rest.chars().count())
+            .max(SHOWN_CHARS_MIN);
+    }
+    let begin: String = json.chars().take(room).collect();
+    format!("{lead}{begin}{rest}")
 }
 
 /// Tokens as o200k counts them.
@@ -363,4 +377,22 @@ fn broken(error: &std::io::Error) -> Failure {
         Code::ServerConnectionError,
         format!("the demo cannot talk to its own server: {error}"),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_line_is_as_wide_as_the_screen_and_says_how_long_it_is() {
+        let line = "0123456789".repeat(70);
+        let short = |json: &str, columns| shortened("> ".to_owned(), json, columns);
+        let shown = short(&line, Some(40));
+        assert_eq!(shown, "> 01234567890123456789… (700 characters)");
+        assert_eq!(shown.chars().count(), 40);
+        assert_eq!(short(&line[..38], Some(40)), format!("> {}", &line[..38]));
+        assert_eq!(short(&line[..600], None), format!("> {}", &line[..600]));
+        assert!(short(&line, None).ends_with("9… (700 characters)"));
+        assert!(short(&line, Some(1)).starts_with("> 0123456789012345…"));
+    }
 }

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use toolcrib_config::export::ExportError;
 use toolcrib_config::export::takeover::Takeover;
 use toolcrib_config::import::CLIENTS;
 
@@ -22,7 +23,7 @@ pub(super) fn check(context: &Context) -> Vec<Check> {
             Ok(Some(found)) if found.text.is_some() => checks.push(judge(context, &found)),
             Ok(_) => {}
             Err(error) => checks.push(
-                Check::new(AREA, client.title, State::Bad, error.to_string())
+                Check::new(AREA, client.title, State::Bad, unusable(context, &error))
                     .advise("correct its file; `toolcrib import` shows the place"),
             ),
         }
@@ -46,6 +47,16 @@ pub(super) fn check(context: &Context) -> Vec<Check> {
         );
     }
     checks
+}
+
+fn unusable(context: &Context, error: &ExportError) -> String {
+    match error {
+        ExportError::Broken { path, .. } => {
+            let file = context.surroundings.display(path);
+            format!("{file} cannot be read and is left as it is")
+        }
+        error => error.to_string(),
+    }
 }
 
 fn judge(context: &Context, found: &Takeover) -> Check {

@@ -5,11 +5,11 @@ use std::time::Instant;
 
 use futures::StreamExt;
 use toolcrib_config::load::Config;
-use toolcrib_core::{Code, nearest};
 use toolcrib_store::Store;
 use toolcrib_upstream::mcp::oauth::TokenStore;
 
 use super::{Check, Doctor, State, counted};
+use crate::cli::counter::unknown_server;
 use crate::cli::{Context, now_ms};
 use crate::engine::clock::Clock;
 use crate::engine::connections::{Connections, Users};
@@ -77,12 +77,7 @@ pub(super) fn has(config: &Config, name: &str) -> bool {
 pub(super) fn unknown(config: &Config, name: &str) -> Failure {
     let all = all(config);
     let known = all.iter().map(|server| server.name.as_str());
-    let hint = match nearest::nearest(name, known, 1).first() {
-        Some(near) => format!("did you mean {near}?"),
-        None => "`toolcrib list` shows the servers".to_owned(),
-    };
-    let message = format!("there is no server named {name}; {hint}");
-    Failure::not_found(Code::ServerNotFound, message)
+    unknown_server(name, known)
 }
 
 /// Asks every server that is wanted for its tools.
@@ -169,10 +164,9 @@ async fn ask(connections: &Connections, server: &Named) -> Check {
                 List::Definitions(items) => items.len(),
                 List::Operations(offers) => offers.len(),
             };
-            let spoken = version.as_deref().map_or_else(
-                || "REST".to_owned(),
-                |version| format!("MCP {version} ({})", era(version)),
-            );
+            let spoken = version
+                .as_deref()
+                .map_or_else(|| "REST".to_owned(), |version| format!("MCP {version}"));
             let message = format!("{} in {}, {spoken}", counted(tools, "tool"), time(ms));
             let check = if ms > SLOW_MS {
                 Check::new(AREA, &server.name, State::Warning, message)
@@ -187,11 +181,7 @@ async fn ask(connections: &Connections, server: &Named) -> Check {
         }
         Err(error) => {
             let advice = advice(&error, server);
-            let message = match &error {
-                DiscoveryError::ConnectionFailed(why) if server.way == Way::Api => why.clone(),
-                error => error.to_string(),
-            };
-            Check::new(AREA, &server.name, State::Bad, message).advise(advice)
+            Check::new(AREA, &server.name, State::Bad, said(&error, server)).advise(advice)
         }
     };
     let ms = u64::try_from(ms).unwrap_or(u64::MAX);
@@ -217,9 +207,36 @@ fn time(ms: u128) -> String {
     }
 }
 
+/// What is wrong, without what the advice says of it.
+fn said(error: &DiscoveryError, server: &Named) -> String {
+    match error {
+        DiscoveryError::ConnectionFailed(why) | DiscoveryError::StartFailed(why)
+            if server.way == Way::Api =>
+        {
+            why.clone()
+        }
+        DiscoveryError::AuthenticationFailed(hint) => match login(hint, server) {
+            Some((_, words)) => format!("it refuses the credentials{words}"),
+            None => error.to_string(),
+        },
+        error => error.to_string(),
+    }
+}
+
+/// Where a hint says how to log in to this server: that, and what the server itself said.
+fn login<'a>(hint: &'a str, server: &Named) -> Option<(&'a str, &'a str)> {
+    if !hint.contains(&format!("`toolcrib login {}`", server.name)) {
+        return None;
+    }
+    Some(hint.split_at(hint.find("; it said: ").unwrap_or(hint.len())))
+}
+
 fn advice(error: &DiscoveryError, server: &Named) -> String {
     let name = &server.name;
     match error {
+        DiscoveryError::AuthenticationFailed(hint) if login(hint, server).is_some() => {
+            login(hint, server).map_or_else(String::new, |(how, _)| how.to_owned())
+        }
         DiscoveryError::AuthenticationFailed(_) if server.way == Way::Remote => {
             format!("run `toolcrib login {name}`, or set its headers in the configuration")
         }
@@ -233,13 +250,13 @@ fn advice(error: &DiscoveryError, server: &Named) -> String {
         DiscoveryError::SessionInitFailed(_) => {
             "check its command or address: what answers is no MCP server".to_owned()
         }
-        DiscoveryError::ConnectionFailed(_) if server.way == Way::Api => format!(
+        DiscoveryError::ConnectionFailed(_) | DiscoveryError::StartFailed(_) if server.way == Way::Api => format!(
             "correct `adapters.{name}` in the configuration: `spec` says where its description is, `auth` where its secret is"
         ),
         DiscoveryError::ConnectionFailed(_) if server.way == Way::Remote => {
             "check its address and the network".to_owned()
         }
-        DiscoveryError::ConnectionFailed(_) => {
+        DiscoveryError::ConnectionFailed(_) | DiscoveryError::StartFailed(_) => {
             "run its command by hand; install what is missing, or take it out of the configuration".to_owned()
         }
         DiscoveryError::ToolsListFailed(_)
@@ -286,8 +303,29 @@ mod tests {
         check(E::SessionInitFailed(String::new()), remote, "no MCP server");
         check(E::ConnectionFailed(String::new()), remote, "network");
         check(E::ConnectionFailed(String::new()), process, "by hand");
+        check(E::StartFailed(String::new()), process, "by hand");
         check(E::ConnectionFailed(String::new()), Way::Api, "adapters.x");
         check(E::ToolsListFailed(String::new()), process, "maker");
+    }
+
+    #[test]
+    fn how_to_log_in_is_said_once() {
+        let named = Named {
+            name: "x".to_owned(),
+            enabled: true,
+            declares: false,
+            way: Way::Remote,
+        };
+        let hint = "run `toolcrib login x`, or put a token into X; it said: no";
+        let error = E::AuthenticationFailed(hint.to_owned());
+        assert_eq!(
+            said(&error, &named),
+            "it refuses the credentials; it said: no"
+        );
+        assert_eq!(
+            advice(&error, &named),
+            "run `toolcrib login x`, or put a token into X"
+        );
     }
 
     #[test]

@@ -243,15 +243,14 @@ impl Told<'_> {
                 .ui
                 .line(format!("{path} would get this, switched {state}:"));
             for line in text.lines() {
-                context.ui.line(line);
+                context.ui.line(Line::new().whole(line));
             }
         } else {
             let line = format!(" {name} is in {path} now, switched {state}; nothing was started");
             context.ui.line(Line::new().mark(true).text(line));
         }
-        context
-            .ui
-            .line(format!("  it runs {}", self.offer.reached()));
+        let line = format!("  it runs {}", self.offer.reached());
+        context.ui.line(Line::new().whole(line));
         if !self.offer.needed.is_empty() {
             context.ui.gap();
             show::needs(context, &self.offer.needed);

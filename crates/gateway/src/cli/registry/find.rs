@@ -9,6 +9,7 @@ use toolcrib_core::Code;
 
 use super::{Market, brief};
 use crate::cli::counter::doing;
+use crate::cli::shown::counted;
 use crate::cli::{Context, cache};
 use crate::engine::discovery::{
     Candidate, DiscoveryError, DiscoveryOptions, DiscoveryService, Listing, RegistryDiscovery,
@@ -49,6 +50,10 @@ pub(super) fn run(
                 .text(format_args!(" {} is in the registry", entry.version)),
         });
     }
+    let published = |candidate: &Candidate| matches!(candidate, Candidate::Published(_));
+    if found.iter().any(published) {
+        super::from_here(context);
+    }
     Ok(())
 }
 
@@ -81,7 +86,7 @@ pub(super) fn tools(
         return Ok(());
     }
     for (server, listing) in &outcome.found {
-        let count = format!(" {} tools", listing.items.len());
+        let count = format!(" {}", counted(listing.items.len(), "tool"));
         let head = Line::new().mark(true).text(" ");
         context
             .ui

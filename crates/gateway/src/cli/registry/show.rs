@@ -59,7 +59,8 @@ pub(super) fn show(context: &mut Context, entry: &Entry, versions: &[String]) {
                         .mark(true)
                         .text(format_args!(" {}", offer.label)),
                 );
-                context.ui.line(format!("  runs {}", offer.reached()));
+                let line = format!("  runs {}", offer.reached());
+                context.ui.line(Line::new().whole(line));
                 if let Some(first) = &offer.preparation {
                     context.ui.line(format!("  after `{first}`"));
                 }
@@ -101,7 +102,7 @@ pub(super) fn needs(context: &mut Context, needed: &[Needed]) {
             match (one.required, one.secret, &one.default) {
                 (true, true, _) => "yes, a secret".to_owned(),
                 (true, false, _) => "yes".to_owned(),
-                (false, _, Some(default)) => format!("no, else {default}"),
+                (false, _, Some(default)) => format!("no ({default})"),
                 (false, _, None) => "no".to_owned(),
             },
             one.used_for.clone(),

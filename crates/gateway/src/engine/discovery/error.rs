@@ -13,8 +13,11 @@ use crate::veil::cover;
 /// its name.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryError {
-    /// It could not be started or reached, or the connection broke.
-    #[error("{0}; check that it is installed and running")]
+    /// It could not be started.
+    #[error("{0}; check that it is installed")]
+    StartFailed(String),
+    /// It could not be reached, or the connection broke.
+    #[error("{0}; check that it is running")]
     ConnectionFailed(String),
     /// It was reached and does not speak MCP.
     #[error("{0}; check its command or address")]
@@ -87,8 +90,8 @@ impl From<Failure> for DiscoveryError {
             Failure::TimedOut(after) => Self::Timeout(after, String::new()),
             Failure::NotReady { after, stderr } => Self::Timeout(after, cover(&stderr)),
             Failure::NotMcp(_) | Failure::SessionLost => Self::SessionInitFailed(said),
-            Failure::NotStarted(_)
-            | Failure::Exited { .. }
+            Failure::NotStarted(_) => Self::StartFailed(said),
+            Failure::Exited { .. }
             | Failure::Unreachable(_)
             | Failure::Configuration(_)
             | Failure::Broken(_)
@@ -156,7 +159,9 @@ mod tests {
             assert!(!error.to_string().is_empty());
         };
         let connection: fn(&E) -> bool = |e| matches!(e, E::ConnectionFailed(_));
-        check(Failure::NotStarted("no such file".into()), connection);
+        check(Failure::NotStarted("no such file".into()), |e| {
+            matches!(e, E::StartFailed(_))
+        });
         check(Failure::Unreachable("refused".into()), connection);
         check(Failure::Broken("reset".into()), connection);
         check(Failure::Closed, connection);

@@ -148,7 +148,8 @@ static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"localhost:\d{2,5}", "localhost:[PORT]"),
         (r"(/authorize)\?\S+", "$1?[WHAT IS ASKED FOR]"),
         (r"\b\d+(\.\d+)? (ms|µs)\b", "[SPAN]"),
-        (r"\[SPAN\], \d+ tokens\]", "[SPAN], [COUNT] tokens]"),
+        // Whether it fits on the line of its headline depends on how long it took.
+        (r"\s+\[\[SPAN\], \d+ tokens\]", "  [[SPAN], [COUNT] tokens]"),
         (
             r"session that is \d+ tokens",
             "session that is [COUNT] tokens",
@@ -186,7 +187,13 @@ pub(crate) fn veiled(home: &Home, text: &str) -> String {
     for (pattern, shown) in &*PASSING {
         text = pattern.replace_all(&text, *shown).into_owned();
     }
+    let mut goes_on = false;
     text.lines().fold(String::new(), |mut out, line| {
+        // What stands in for a line stands in for those that it was broken into.
+        if goes_on && line.starts_with("    ") {
+            return out;
+        }
+        goes_on = line.contains("database: ");
         let line = if line.contains("system time: ") {
             "  ✓ system time: [NOW]"
         } else if line.starts_with("Since ") {
