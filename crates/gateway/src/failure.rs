@@ -42,6 +42,8 @@ pub struct Failure {
     pub exit: u8,
     /// Whether the message stands on standard output already.
     pub is_told: bool,
+    /// Whether it is a call that failed: its JSON form begins with `success`, as that of an answer.
+    pub of_call: bool,
 }
 
 impl Failure {
@@ -54,6 +56,7 @@ impl Failure {
             details: Vec::new(),
             exit: exit::FAILED,
             is_told: false,
+            of_call: false,
         }
     }
 
@@ -78,6 +81,32 @@ impl Failure {
         Self {
             exit: exit::NOT_FOUND,
             ..Self::new(code, message)
+        }
+    }
+
+    /// A place that was named for what a command makes, and that cannot be written.
+    pub fn unwritten(place: &str, error: &std::io::Error) -> Self {
+        use std::io::ErrorKind;
+        let why = match error.kind() {
+            ErrorKind::NotFound => "its folder is not there".to_owned(),
+            ErrorKind::PermissionDenied => "this user may not write there".to_owned(),
+            ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
+                "a part of its path is a file".to_owned()
+            }
+            ErrorKind::IsADirectory => "a directory stands there".to_owned(),
+            // The kind alone: the error may name a file that only stands there for a moment.
+            kind => kind.to_string(),
+        };
+        let message = format!("{place} cannot be written: {why}; choose another place");
+        Self::new(Code::ToolExecutionError, message)
+    }
+
+    /// Says that it is a call that failed.
+    #[must_use]
+    pub fn of_a_call(self) -> Self {
+        Self {
+            of_call: true,
+            ..self
         }
     }
 
@@ -113,12 +142,16 @@ impl Failure {
             #[serde(flatten)]
             details: Map<String, Value>,
         }
-        json!({ "error": Shape {
+        let error = Shape {
             code: self.code,
             message: &self.message,
             diagnostics: &self.diagnostics,
             details: self.details.iter().cloned().collect(),
-        } })
+        };
+        if self.of_call {
+            return json!({ "success": false, "error": error });
+        }
+        json!({ "error": error })
     }
 }
 
@@ -153,12 +186,30 @@ mod tests {
     }
 
     #[test]
+    fn a_place_that_cannot_be_written_is_told_without_the_words_of_the_system() {
+        use std::io::{Error, ErrorKind};
+        let check = |error: Error, part: &str| {
+            let failure = Failure::unwritten("a/b", &error);
+            assert!(failure.message.contains(part), "{failure}");
+            assert!(!failure.message.contains(".tmp"), "{failure}");
+            assert_eq!(failure.exit, exit::FAILED);
+        };
+        check(ErrorKind::NotFound.into(), "its folder is not there");
+        check(ErrorKind::PermissionDenied.into(), "may not write there");
+        check(ErrorKind::NotADirectory.into(), "is a file");
+        check(ErrorKind::IsADirectory.into(), "a directory stands there");
+        let full = Error::new(ErrorKind::StorageFull, "no space at /x/.tmpAbC");
+        check(full, "no storage space");
+    }
+
+    #[test]
     fn json_carries_code_message_and_diagnostics() {
         let failure = Failure::configuration("a.yaml does not load");
         assert_eq!(
             failure.to_json(),
             json!({"error": {"code": "CONFIGURATION_ERROR", "message": "a.yaml does not load"}})
         );
+        assert_eq!(failure.clone().of_a_call().to_json()["success"], false);
         let failure = failure.because(vec![Finding::error("bad")]);
         assert_eq!(
             failure.to_json()["error"]["diagnostics"][0]["message"],

@@ -129,7 +129,14 @@ pub enum Drift {
     /// An operation says nothing usable about its risk.
     Risk(String),
     /// An operation is not rated as the catalog rates it.
-    Rated(String),
+    Rated {
+        /// The operation.
+        id: String,
+        /// What the file says.
+        said: Risk,
+        /// What the catalog says.
+        live: Risk,
+    },
     /// The count is not that of the catalog.
     Count {
         /// What the file says.
@@ -148,7 +155,9 @@ impl fmt::Display for Drift {
             Self::Absent(id) => write!(f, "{id} is in the catalog and not in the file"),
             Self::Field(id, field) => write!(f, "{id} has no {field}"),
             Self::Risk(id) => write!(f, "{id} says nothing usable about its risk"),
-            Self::Rated(id) => write!(f, "{id} is rated otherwise in the catalog"),
+            Self::Rated { id, said, live } => {
+                write!(f, "{id} is {said} in the file and {live} in the catalog")
+            }
             Self::Count { said, live } => {
                 write!(
                     f,
@@ -210,7 +219,11 @@ fn compare(id: &str, said: Option<&Value>, live: Option<&Operation>) -> Vec<Drif
     });
     match rated.filter(|_| told) {
         None => found.push(Drift::Risk(id.to_owned())),
-        Some(risk) if risk != live.risk_level => found.push(Drift::Rated(id.to_owned())),
+        Some(said) if said != live.risk_level => found.push(Drift::Rated {
+            id: id.to_owned(),
+            said,
+            live: live.risk_level,
+        }),
         Some(_) => {}
     }
     found
@@ -334,7 +347,7 @@ mod tests {
             ),
             (
                 &|f: &mut Value| f.pointer_mut(a).unwrap()["risk_level"] = json!("low"),
-                "paystack:a is rated otherwise in the catalog",
+                "paystack:a is low in the file and high in the catalog",
             ),
             (
                 &|f: &mut Value| f["schema_version"] = json!("2.0.0"),

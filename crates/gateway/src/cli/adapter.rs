@@ -7,7 +7,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 use toolcrib_core::Code;
-use toolcrib_upstream::rest::{Api, LoadError, Source};
+use toolcrib_upstream::rest::{Api, LoadError, Place, Source};
 
 use super::counter::doing;
 use super::{Context, running};
@@ -66,11 +66,13 @@ fn load(context: &Context, spec: &str, name: &str, how: &Reading) -> Result<Api,
         ref_folder: how.ref_folder.as_ref().map(|folder| cwd.join(folder)),
         allow_private: how.allow_private,
     };
+    let is_file = matches!(source.place, Place::File(_));
     let what = format!("reading {spec}");
     let loaded = running::runtime()?.block_on(doing(context, &what, source.load()));
     loaded.map_err(|error| match error {
+        LoadError::Unreadable { .. } if is_file => Failure::usage(error.to_string()),
         LoadError::Unreadable { .. } => {
-            Failure::not_found(Code::ConfigurationError, error.to_string())
+            Failure::new(Code::ServerConnectionError, error.to_string())
         }
         _ => Failure::configuration(error.to_string()),
     })

@@ -60,21 +60,31 @@ impl RegistryFile {
         };
         with_engine(context, async |context, engine| {
             let configured = engine.config().settings.registry.operations_path.clone();
+            let option = given
+                .as_ref()
+                .map_or_else(String::new, |given| format!(" --path {}", given.display()));
             let path = match given {
                 Some(path) => context.surroundings.cwd.join(path),
                 None => context.surroundings.resolve(&configured).ok_or_else(|| {
                     Failure::configuration("registry.operationsPath leads nowhere")
                 })?,
             };
+            let place = Place { path, option };
             let desk = Desk::new(Arc::clone(engine));
             let caller = local(engine);
             if checks {
-                check(context, engine, &desk, &caller, &path).await
+                check(context, engine, &desk, &caller, &place).await
             } else {
-                write(context, engine, &desk, &caller, &path).await
+                write(context, engine, &desk, &caller, &place).await
             }
         })
     }
+}
+
+/// The file, and the `--path` with which it was named.
+struct Place {
+    path: PathBuf,
+    option: String,
 }
 
 async fn write(
@@ -82,13 +92,12 @@ async fn write(
     engine: &Arc<Engine>,
     desk: &Desk,
     caller: &toolcrib_core::policy::Caller,
-    path: &std::path::Path,
+    place: &Place,
 ) -> Result<(), Failure> {
+    let path = place.path.as_path();
     let (made, left_out) = asking(context, engine, desk.registry(caller)).await;
-    registry::write(path, &made.text()).map_err(|error| {
-        let why = format!("{} cannot be written: {error}", path.display());
-        Failure::configuration(why)
-    })?;
+    registry::write(path, &made.text())
+        .map_err(|error| Failure::unwritten(&path.display().to_string(), &error))?;
     let count = made.operation_count;
     if context.ui.is_json() {
         let shown = path.display().to_string();
@@ -137,15 +146,17 @@ async fn check(
     engine: &Arc<Engine>,
     desk: &Desk,
     caller: &toolcrib_core::policy::Caller,
-    path: &std::path::Path,
+    place: &Place,
 ) -> Result<(), Failure> {
+    let path = place.path.as_path();
     let there = registry::read(path).map_err(Failure::configuration)?;
     if there.is_none() {
         let why = format!(
-            "{} is not there; `toolcrib registry-file write` makes it",
-            path.display()
+            "{} is not there; `toolcrib registry-file write{}` makes it",
+            path.display(),
+            place.option
         );
-        return Err(Failure::not_found(Code::ConfigurationError, why));
+        return Err(Failure::configuration(why));
     }
     let found = asking(context, engine, desk.verify(caller, path)).await;
     let told: Vec<String> = found.iter().map(ToString::to_string).collect();
@@ -168,11 +179,13 @@ async fn check(
     if told.is_empty() {
         return Ok(());
     }
-    Err(Failure::new(
-        Code::ConfigurationError,
-        format!(
-            "{} does not fit the catalog; `toolcrib registry-file write` writes it anew",
-            path.display()
-        ),
-    ))
+    if context.ui.is_json() {
+        // What does not fit stands in it.
+        context.ui.mute();
+    }
+    Err(Failure::configuration(format!(
+        "{} does not fit the catalog; `toolcrib registry-file write{}` writes it anew",
+        path.display(),
+        place.option
+    )))
 }

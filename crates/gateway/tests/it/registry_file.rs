@@ -49,10 +49,12 @@ fn a_file_is_written_when_asked_for_and_fits_until_something_changes() {
     file["operations"]["paystack:fly"] = json!({});
     std::fs::write(&path, file.to_string()).unwrap();
     let bad = run(&["registry-file", "check"]);
-    assert_ne!(bad.code, Some(0));
+    assert_eq!(bad.code, Some(2));
+    let json = run(&["registry-file", "check", "--json"]);
+    assert_eq!((json.code, &json.json()["fits"]), (Some(2), &false.into()));
     for said in [
         "paystack:fly is not in the catalog",
-        "paystack:charge-authorization is rated otherwise",
+        "paystack:charge-authorization is low in the file and ",
     ] {
         assert!(bad.out.contains(said), "{}", bad.out);
     }
