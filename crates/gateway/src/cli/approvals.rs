@@ -7,7 +7,7 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
 use toolcrib_core::policy::suspicion::{Flag, Neighbours, written_out};
-use toolcrib_core::{Code, ToolId};
+use toolcrib_core::{Code, ToolId, nearest};
 use toolcrib_store::Store;
 use toolcrib_store::approval::{Kind, Request, Shown, State, Verdict};
 
@@ -100,7 +100,9 @@ impl Approvals {
             }),
             ApprovalsCommand::Show { target } => with_desk(context, async |context, desk| {
                 let shown = find(&desk.store, &target).await?;
-                show(context, &shown)
+                show(context, &shown)?;
+                tell_next(context, &shown, &target);
+                Ok(())
             }),
             ApprovalsCommand::Approve { target } => settle(context, &target, Verdict::Approve),
             ApprovalsCommand::Reject { target } => settle(context, &target, Verdict::Reject),
@@ -147,7 +149,7 @@ async fn list(context: &mut Context, store: &Store, all: bool) -> Result<(), Fai
             what(request),
             request.caller.clone().unwrap_or_else(|| "-".to_owned()),
             request.state.as_str().to_owned(),
-            moment(request.created_ms),
+            moment(request.settled_ms.unwrap_or(request.created_ms)),
         ]);
     }
     context.ui.table(&table);
@@ -170,14 +172,38 @@ async fn find(store: &Store, text: &str) -> Result<Vec<Shown>, Failure> {
             return Ok(shown);
         }
     }
-    Err(nothing(text))
+    Err(nothing(store, text).await)
 }
 
-fn nothing(text: &str) -> Failure {
-    Failure::not_found(
-        Code::ApprovalNotFound,
-        format!("nothing waits under {text}; `toolcrib approvals list` shows what does"),
-    )
+/// Nothing by that name: what was perhaps meant of what waits.
+async fn nothing(store: &Store, text: &str) -> Failure {
+    let waiting = store.approvals(Some(State::Pending), now_ms()).await;
+    let waiting = waiting.unwrap_or_default();
+    let names: Vec<String> = waiting
+        .into_iter()
+        .flat_map(|request| [what(&request), request.server, request.id])
+        .collect();
+    let near = nearest::nearest(text, names.iter().map(String::as_str), 1);
+    let hint = match near.first() {
+        Some(near) => format!("did you mean {near}?"),
+        None => "`toolcrib approvals list` shows what does".to_owned(),
+    };
+    let message = format!("nothing waits under {text}; {hint}");
+    Failure::not_found(Code::ApprovalNotFound, message)
+}
+
+/// How what was shown is settled.
+fn tell_next(context: &mut Context, shown: &[Shown], target: &str) {
+    let waits = |one: &Shown| one.request.state == State::Pending;
+    if context.ui.is_json() || !shown.iter().any(waits) {
+        return;
+    }
+    context.ui.line(Line::new().tone(
+        Tone::Dim,
+        format!(
+            "`toolcrib approve {target}` approves, `toolcrib approvals reject {target}` rejects."
+        ),
+    ));
 }
 
 fn show(context: &mut Context, shown: &[Shown]) -> Result<(), Failure> {
@@ -217,7 +243,7 @@ fn show_one(context: &mut Context, shown: &Shown, flags: &[Flag]) {
                 request.id,
                 request.kind.as_str(),
                 request.state.as_str(),
-                moment(request.created_ms)
+                moment(request.settled_ms.unwrap_or(request.created_ms))
             )),
     );
     if let Some(caller) = &request.caller {
@@ -259,6 +285,11 @@ fn show_one(context: &mut Context, shown: &Shown, flags: &[Flag]) {
             }
         });
     }
+    if !flags.is_empty() {
+        context
+            .ui
+            .line("  Signs of deceit in what it says of itself:");
+    }
     for flag in flags {
         let sign = format!("  ! {}: {}", flag.place, flag.detail);
         context.ui.line(Line::new().tone(Tone::Bad, sign));
@@ -281,21 +312,37 @@ fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Fai
     let config = Arc::new(context.loader().config()?);
     with_store_to_change(context, async |context, store| {
         let desk = Desk::new(store.clone(), Clock::system(), config);
+        let end = match verdict {
+            Verdict::Approve => State::Approved,
+            Verdict::Reject => State::Rejected,
+        };
+        let mut settled_before = None;
         for target in question::targets(text) {
             // What comes after this look is not shown, and so not settled either.
             let looked = desk.look(&target).await.map_err(failure)?;
             if looked.shown().is_empty() {
                 continue;
             }
-            if verdict == Verdict::Approve && !context.ui.is_json() {
+            let done = |one: &Shown| one.request.state == end;
+            let before = looked.shown().iter().all(done);
+            if verdict == Verdict::Approve && !before && !context.ui.is_json() {
                 show(context, &named(looked.shown(), text))?;
             }
             let settled = desk.settle(&looked, verdict, &by).await.map_err(failure)?;
             if !settled.requests.is_empty() {
                 return report(context, &settled);
             }
+            if before {
+                settled_before = Some(format!(
+                    "{text} is {} already; `toolcrib approvals list --all` shows since when",
+                    end.as_str()
+                ));
+            }
         }
-        Err(nothing(text))
+        match settled_before {
+            Some(message) => Err(Failure::not_found(Code::ApprovalNotFound, message)),
+            None => Err(nothing(store, text).await),
+        }
     })
 }
 

@@ -1,23 +1,24 @@
 //! `toolcrib audit`: what was asked, decided and done.
 
 use std::collections::HashSet;
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
-use toolcrib_core::{Code, limits};
+use toolcrib_core::{Code, limits, nearest};
 use toolcrib_store::Store;
 use toolcrib_store::audit::export::{csv_header, csv_rows, json_lines};
 use toolcrib_store::audit::query::{Entry, Filter};
 use toolcrib_store::audit::{Decision, Outcome};
 
+use super::counter::doing;
 use super::memory::{moment, since_ms, with_store};
 use super::shown::counted;
 use super::{Context, now_ms};
 use crate::failure::{Failure, exit};
-use crate::ui::{Line, Table};
+use crate::ui::{Line, PROGRESS_DELAY, Progress, Table};
 
 /// Read the audit log, and prove that nothing was taken out of it
 #[derive(Debug, Args)]
@@ -66,6 +67,7 @@ Examples:
     /// Write records out as JSON Lines or CSV
     ///
     /// Standard output holds the records and nothing else; JSON Lines are one object a line, with `--json` as without.
+    /// With `--output` and `--json` it says how many were written, and where.
     #[command(after_help = "\
 Examples:
   toolcrib audit export > records.jsonl
@@ -196,6 +198,11 @@ impl Audit {
                 which,
             } => {
                 let filter = which.filter(now_ms())?;
+                if context.ui.is_json() && form_is_no_json(format, output.as_deref()) {
+                    return Err(Failure::usage(
+                        "CSV is not JSON; leave out --json, or name a file with --output",
+                    ));
+                }
                 with_store(context, async |context, store| {
                     export(context, store, filter, format, output.as_deref()).await
                 })
@@ -218,11 +225,15 @@ async fn tail(
     let entries = store.audit_tail(filter, count).await?;
     if entries.is_empty() && !follow && !context.ui.is_json() {
         let is_empty = store.audit_tail(&Filter::default(), 1).await?.is_empty();
-        context.ui.line(if is_empty {
-            "Nothing was run yet; every call will leave a record here."
-        } else {
-            "No record fits."
-        });
+        if is_empty {
+            let line = "Nothing was run yet; every call will leave a record here.";
+            context.ui.line(line);
+            return Ok(());
+        }
+        context.ui.line("No record fits.");
+        if let Some(hint) = meant(context, filter) {
+            context.ui.note(hint);
+        }
         return Ok(());
     }
     show(context, &entries, true)?;
@@ -242,6 +253,17 @@ async fn tail(
         entries.retain(|entry| !shown.contains(&name(entry)));
         show(context, &entries, false)?;
     }
+}
+
+/// The server that was perhaps meant, where there is none of the name that was given.
+fn meant(context: &Context, filter: &Filter) -> Option<String> {
+    let named = filter.server.as_deref()?;
+    let config = context.loader().config().ok()?;
+    let servers = config.servers.iter().map(|server| server.name.as_str());
+    let known = servers.chain(config.settings.adapters.keys().map(String::as_str));
+    let near = nearest::nearest(named, known, 1);
+    let near = near.first().filter(|near| **near != named)?;
+    Some(format!("There is no server {named}; did you mean {near}?"))
 }
 
 fn show(context: &mut Context, entries: &[Entry], head: bool) -> Result<(), Failure> {
@@ -277,6 +299,11 @@ fn row(entry: &Entry) -> [String; 6] {
     ]
 }
 
+/// Whether standard output would hold something else than JSON.
+fn form_is_no_json(form: Form, output: Option<&Path>) -> bool {
+    form == Form::Csv && output.is_none()
+}
+
 async fn export(
     context: &mut Context,
     store: &Store,
@@ -284,10 +311,17 @@ async fn export(
     form: Form,
     output: Option<&Path>,
 ) -> Result<(), Failure> {
-    let mut out = Output::open(output)?;
+    let place = output.map(|path| context.surroundings.cwd.join(path));
+    let shown = output.map_or_else(
+        || "standard output".to_owned(),
+        |path| context.surroundings.display(path),
+    );
+    let failed = |error: std::io::Error| Failure::unwritten(&shown, &error);
+    let mut out = Output::open(output).map_err(failed)?;
+    let mut waiting = Waiting::begin(context, &out);
     let mut written = 0;
     if form == Form::Csv {
-        out.write(context, csv_header)?;
+        out.write(context, csv_header).map_err(failed)?;
     }
     let mut pages = store.audit_pages(filter);
     while let Some(page) = pages.next().await? {
@@ -297,18 +331,60 @@ async fn export(
                 let lines = text_of(|out| json_lines(out, &page))?;
                 context.ui.json_lines(&lines);
             }
-            (out, Form::Jsonl) => out.write(context, |out| json_lines(out, &page))?,
-            (out, Form::Csv) => out.write(context, |out| csv_rows(out, &page))?,
+            (out, Form::Jsonl) => out
+                .write(context, |out| json_lines(out, &page))
+                .map_err(failed)?,
+            (out, Form::Csv) => out
+                .write(context, |out| csv_rows(out, &page))
+                .map_err(failed)?,
         }
+        waiting.tell(written);
     }
-    out.finish()?;
-    if let Some(path) = output {
-        let path = context.surroundings.display(path);
+    drop(waiting);
+    out.finish().map_err(failed)?;
+    let Some(place) = place else {
+        return Ok(());
+    };
+    if context.ui.is_json() {
         context
             .ui
-            .note(format!("wrote {} to {path}", counted(written, "record")));
+            .json(&json!({ "written": written, "file": place }));
+    } else {
+        context
+            .ui
+            .note(format!("wrote {} to {shown}", counted(written, "record")));
     }
     Ok(())
+}
+
+/// What a terminal is shown while an export takes its time.
+struct Waiting {
+    begun: Instant,
+    progress: Option<Progress>,
+    hidden: bool,
+}
+
+impl Waiting {
+    /// Nothing yet, and nothing ever where the records themselves are seen.
+    fn begin(context: &Context, out: &Output) -> Self {
+        let records_seen = matches!(out, Output::Standard) && std::io::stdout().is_terminal();
+        Self {
+            begun: Instant::now(),
+            progress: None,
+            hidden: records_seen || context.ui.is_json(),
+        }
+    }
+
+    fn tell(&mut self, written: usize) {
+        if self.begun.elapsed() < PROGRESS_DELAY {
+            return;
+        }
+        let hidden = self.hidden;
+        let progress = self
+            .progress
+            .get_or_insert_with(|| Progress::spinner(hidden));
+        progress.say(&format!("{written} records"));
+    }
 }
 
 /// Where an export goes: a file that is put in place whole, or standard output.
@@ -318,13 +394,13 @@ enum Output {
 }
 
 impl Output {
-    fn open(path: Option<&Path>) -> Result<Self, Failure> {
+    fn open(path: Option<&Path>) -> std::io::Result<Self> {
         let Some(path) = path else {
             return Ok(Self::Standard);
         };
         let directory = path.parent().filter(|p| !p.as_os_str().is_empty());
         let directory = directory.unwrap_or(Path::new("."));
-        let file = tempfile::NamedTempFile::new_in(directory).map_err(|e| unwritten(&e))?;
+        let file = tempfile::NamedTempFile::new_in(directory)?;
         Ok(Self::File(path.to_owned(), file))
     }
 
@@ -332,16 +408,13 @@ impl Output {
         &mut self,
         context: &mut Context,
         text: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>,
-    ) -> Result<(), Failure> {
+    ) -> std::io::Result<()> {
+        let mut bytes = Vec::new();
+        text(&mut bytes)?;
         match self {
-            Self::File(_, file) => {
-                let mut bytes = Vec::new();
-                text(&mut bytes)
-                    .and_then(|()| file.write_all(&bytes))
-                    .map_err(|error| unwritten(&error))
-            }
+            Self::File(_, file) => file.write_all(&bytes),
             Self::Standard => {
-                for line in text_of(text)?.lines() {
+                for line in String::from_utf8_lossy(&bytes).lines() {
                     context.ui.line(Line::new().whole(line));
                 }
                 Ok(())
@@ -349,10 +422,9 @@ impl Output {
         }
     }
 
-    fn finish(self) -> Result<(), Failure> {
+    fn finish(self) -> std::io::Result<()> {
         if let Self::File(path, file) = self {
-            file.persist(path)
-                .map_err(|error| unwritten(&error.error))?;
+            file.persist(path).map_err(|error| error.error)?;
         }
         Ok(())
     }
@@ -365,10 +437,7 @@ fn text_of(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> Result<St
 }
 
 fn unwritten(error: &std::io::Error) -> Failure {
-    Failure::new(
-        Code::ToolExecutionError,
-        format!("the records cannot be written: {error}; choose another place"),
-    )
+    Failure::unwritten("standard output", error)
 }
 
 fn many(count: u64, what: &str) -> String {
@@ -376,7 +445,7 @@ fn many(count: u64, what: &str) -> String {
 }
 
 async fn verify(context: &mut Context, store: &Store) -> Result<(), Failure> {
-    let verdict = store.audit_verify().await?;
+    let verdict = doing(context, "checking the audit log", store.audit_verify()).await?;
     if context.ui.is_json() {
         let problems: Vec<String> = verdict.problems.iter().map(ToString::to_string).collect();
         context.ui.json(&json!({

@@ -72,7 +72,9 @@ impl Cache {
 }
 
 fn unusable(error: impl std::fmt::Display) -> Failure {
-    Failure::new(Code::ConfigurationError, error.to_string())
+    Failure::configuration(format!(
+        "{error}; see that the directory can be read and written, or name another in cache.directory"
+    ))
 }
 
 fn show(context: &mut Context, lists: &ListCache) -> Result<(), Failure> {

@@ -29,13 +29,17 @@ enum ConfigCommand {
     #[command(after_help = "\
 Examples:
   toolcrib config show
-  toolcrib config show --json   for programs")]
+  toolcrib config show --json   for programs
+
+Exit codes: 0 it is shown, 1 wrong arguments, 2 the configuration does not load.")]
     Show,
     /// Check the configuration and report everything that is wrong or doubtful
     #[command(after_help = "\
 Examples:
   toolcrib config validate
-  toolcrib config validate --config team.yaml")]
+  toolcrib config validate --config team.yaml
+
+Exit codes: 0 it is valid, 1 wrong arguments, 2 it is not.")]
     Validate,
     /// List where the configuration comes from
     Sources(sources::Sources),

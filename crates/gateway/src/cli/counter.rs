@@ -96,6 +96,20 @@ pub(super) async fn asking<T>(
     }
 }
 
+/// Waits for what counts its steps itself. After half a second a terminal shows them.
+pub(super) async fn counting<T>(
+    context: &Context,
+    progress: &Progress,
+    work: impl Future<Output = T>,
+) -> T {
+    let mut work = std::pin::pin!(work);
+    if let Ok(done) = tokio::time::timeout(PROGRESS_DELAY, &mut work).await {
+        return done;
+    }
+    progress.appear(context.ui.is_json());
+    work.await
+}
+
 /// Waits for what has no steps. After half a second a terminal shows what it is, and the seconds.
 pub(super) async fn doing<T>(context: &Context, what: &str, work: impl Future<Output = T>) -> T {
     let mut work = std::pin::pin!(work);
@@ -155,8 +169,9 @@ pub(super) fn local(engine: &Engine) -> Caller {
     Caller::local(&engine.config().settings.policy)
 }
 
-/// Advice in the words of the command line.
-fn in_commands(advice: &str) -> String {
+/// Advice in the words of the command line, about a tool where one was named.
+pub(super) fn in_commands(advice: &str, about: Option<(&str, &str)>) -> String {
+    let (server, tool) = about.unwrap_or(("SERVER", "TOOL"));
     advice
         .replace("confirmed: true", "--confirmed")
         .replace("idempotency_key", "--idempotency-key")
@@ -166,17 +181,30 @@ fn in_commands(advice: &str) -> String {
         )
         .replace(
             "Search for the tool first; ids are written `server:tool`",
-            "`toolcrib search` finds tools, `toolcrib tools SERVER` lists them",
+            &format!("`toolcrib search` finds tools, `toolcrib tools {server}` lists them"),
         )
         .replace(
             "Correct the arguments as listed in violations",
-            "`toolcrib inspect SERVER TOOL` shows what it takes",
+            &format!("`toolcrib inspect {server} {tool}` shows what it takes"),
         )
+        .replace(
+            "have it enabled in `toolRules`",
+            &format!("change the rule; `toolcrib rules explain {server}:{tool}` says which"),
+        )
+        .replace(
+            "; Provide --idempotency-key",
+            ", and give --idempotency-key",
+        )
+        .replace("Provide --idempotency-key", "Give --idempotency-key")
 }
 
 /// What the engine refused, as a command gives it back.
 pub(super) fn refused(mut error: Box<Error>) -> Failure {
-    error.suggestion = error.suggestion.map(|advice| in_commands(&advice));
+    let about = error.server.clone().zip(error.tool.clone());
+    let about = about
+        .as_ref()
+        .map(|(server, tool)| (server.as_str(), tool.as_str()));
+    error.suggestion = error.suggestion.map(|advice| in_commands(&advice, about));
     let id = error.request_id.clone();
     let violations = error.more.violations.take().map(|found| found.listed);
     // The sentence names the first; a person wants to mend them all at once.

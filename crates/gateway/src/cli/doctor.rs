@@ -11,7 +11,7 @@ use toolcrib_core::Code;
 
 use super::shown::counted;
 use super::{Context, now_ms, running};
-use crate::failure::{Failure, exit};
+use crate::failure::Failure;
 use crate::known;
 use crate::storage;
 use crate::ui::{Line, Tone};
@@ -28,7 +28,7 @@ Examples:
   toolcrib doctor --offline      connect to nothing
   toolcrib doctor --json         the same for programs
 
-Exit codes: 0 all is well or only worth knowing, 2 the configuration does not load, 3 something is broken.")]
+Exit codes: 0 all is well or only worth knowing, 1 wrong arguments, 2 the configuration or\nanother file or place of this machine is broken, 3 a server or the store cannot be used.")]
 pub struct Doctor {
     /// Only these servers; all of them unless given
     #[arg(value_name = "SERVER", add = super::completions::server())]
@@ -408,15 +408,14 @@ fn ended(context: &mut Context, checks: &[Check], broken: bool) -> Result<(), Fa
     if broken {
         return Err(Failure::configuration(message));
     }
-    let code = if bad.iter().any(|check| check.area == "servers") {
-        Code::ServerConnectionError
-    } else {
-        Code::ConfigurationError
-    };
-    Err(Failure {
-        exit: exit::FAILED,
-        ..Failure::new(code, message)
-    })
+    let in_area = |area| bad.iter().any(|check| check.area == area);
+    if in_area("servers") {
+        return Err(Failure::new(Code::ServerConnectionError, message));
+    }
+    if in_area("store") {
+        return Err(Failure::new(Code::AuditUnavailable, message));
+    }
+    Err(Failure::configuration(message))
 }
 
 #[cfg(test)]

@@ -29,7 +29,7 @@ use crate::ui::{Line, Tone};
 /// tool's schema has them.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json\n  toolcrib execute filesystem:read_file path=README.md\n  toolcrib execute github create_issue --args @issue.json\n  toolcrib execute github create_issue --args -\n  toolcrib execute github delete_repo repo=x --dry-run"
+    after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json\n  toolcrib execute filesystem:read_file path=README.md\n  toolcrib execute github create_issue --args @issue.json\n  toolcrib execute github create_issue --args -\n  toolcrib execute github delete_repo repo=x --dry-run\n\nExit codes: 0 it was done, 1 wrong arguments, 2 there is no such server or tool, or the\nconfiguration does not load, 3 it was tried or refused, and not done, 4 the tool is switched off."
 )]
 pub struct Execute {
     /// The server, or the tool as SERVER:TOOL
@@ -68,6 +68,10 @@ pub struct Execute {
 impl Execute {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
+        self.call(context).map_err(Failure::of_a_call)
+    }
+
+    fn call(self, context: &mut Context) -> Result<(), Failure> {
         let (server, tool, pairs) = self.named()?;
         if self.args.is_some() && !pairs.is_empty() {
             return Err(Failure::usage(
@@ -180,9 +184,8 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
                         .mark(true)
                         .text(" Every check passed; nothing was called"),
                 );
-                for step in steps {
-                    context.ui.line(format!("  {}", step.evidence));
-                }
+                context.ui.gap();
+                context.ui.table(&super::policy::checks(steps));
             }
             return Ok(());
         }

@@ -21,9 +21,9 @@ use crate::ui::Line;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolcrib export-rtfs                             every server, for review
+  toolcrib export-rtfs                               every server, for review
   toolcrib export-rtfs github --dir out --dialect ccos
-  toolcrib export-rtfs github --introspect-outputs learns what its reading tools answer")]
+  toolcrib export-rtfs github --introspect-outputs   learns what its reading tools answer")]
 pub struct ExportRtfs {
     /// The servers; all that are switched on unless given
     #[arg(value_name = "SERVER", add = super::completions::server())]
@@ -68,7 +68,9 @@ fn failure(error: ExportError) -> Failure {
     match error {
         ExportError::Refused(error) => refused(error),
         ExportError::Store(error) => error.into(),
-        error @ ExportError::Files { .. } => Failure::configuration(error.to_string()),
+        ExportError::Files { path, source } => {
+            Failure::unwritten(&path.display().to_string(), &source)
+        }
     }
 }
 
@@ -110,7 +112,9 @@ fn tell(
         context.ui.json(&json!({
             "directory": directory, "servers": servers, "failures": failures,
         }));
-        return Ok(());
+        // What failed stands in it.
+        context.ui.mute();
+        return whole(exported.len(), failed);
     }
     for one in exported {
         let learnt = match one.learnt {
@@ -132,5 +136,18 @@ fn tell(
         context.ui.line(Line::new().mark(false).text(line));
     }
     context.ui.line(format!("Written to {place}."));
-    Ok(())
+    whole(exported.len(), failed)
+}
+
+/// What the command ends with: files without those of a server are written, and no success.
+fn whole(exported: usize, mut failed: Vec<(String, Failure)>) -> Result<(), Failure> {
+    if failed.is_empty() {
+        return Ok(());
+    }
+    let all = exported + failed.len();
+    let message = format!(
+        "{} of {all} servers could not be written down; the reasons stand beside their names, mend that and run it again",
+        failed.len()
+    );
+    Err(Failure::new(failed.remove(0).1.code, message))
 }

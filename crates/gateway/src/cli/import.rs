@@ -11,6 +11,7 @@ use toolcrib_config::import::{CLIENTS, Client, Discovery, Scope};
 use toolcrib_config::merge::{self, Merged};
 use toolcrib_config::places::Places;
 use toolcrib_config::trust::{Trust, TrustStore, write_private};
+use toolcrib_core::nearest;
 
 use super::Context;
 use crate::failure::Failure;
@@ -33,7 +34,7 @@ Examples:
   toolcrib import --from ./mcp.json  a file")]
 pub struct Import {
     /// Only this client's files, or only this file
-    #[arg(long, value_name = "CLIENT|FILE")]
+    #[arg(long, value_name = "CLIENT|FILE", add = super::completions::client())]
     from: Option<String>,
     /// Write nothing; print what would be written
     #[arg(long, conflicts_with = "write")]
@@ -76,7 +77,7 @@ impl Import {
                 "written": written,
                 "text": self.dry_run.then(|| text.clone()),
             }));
-            let ended = unread(context, &discovery);
+            let ended = unread(context, &discovery, !merged.servers.is_empty());
             context.ui.mute();
             return ended;
         }
@@ -84,7 +85,7 @@ impl Import {
         findings(context, &discovery);
         secrets(context, &merged);
         if !merged.servers.is_empty() {
-            conclude(context, &merged, &target, written.is_some());
+            self.conclude(context, &merged, &target, written.is_some());
         }
         if self.dry_run {
             context.ui.gap();
@@ -92,13 +93,50 @@ impl Import {
                 context.ui.line(Line::new().whole(line));
             }
         }
-        unread(context, &discovery)
+        unread(context, &discovery, !merged.servers.is_empty())
+    }
+
+    /// What was done, or what can be done next.
+    fn conclude(&self, context: &mut Context, merged: &Merged, target: &Path, written: bool) {
+        let path = context.surroundings.display(target);
+        let (count, them) = match merged.servers.len() {
+            1 => ("1 server".to_owned(), "it"),
+            n => (format!("{n} servers"), "them"),
+        };
+        let from = self.from.as_ref();
+        let from = from.map_or_else(String::new, |from| format!(" --from {from}"));
+        let there = target.exists();
+        context.ui.gap();
+        if written {
+            let line = Line::new().mark(true);
+            let line = line.text(format_args!(" {count} written to {path}"));
+            context.ui.line(line);
+            context.ui.gap();
+            context.ui.line(format!(
+                "`toolcrib list` shows {them}; `toolcrib setup` puts Toolcrib into your clients."
+            ));
+            return;
+        }
+        context.ui.line(match (there, self.dry_run) {
+            (false, false) => format!(
+                "{count} found; `toolcrib import{from} --write` writes {them} to {path}"
+            ),
+            (false, true) => format!(
+                "{count} found; `toolcrib import{from} --write` writes this to {path}:"
+            ),
+            (true, false) => format!(
+                "{count} found; {path} is there already: `toolcrib import{from} --dry-run` shows what to add to it"
+            ),
+            (true, true) => format!(
+                "{count} found; this is what to add to {path}, or `toolcrib import{from} --write --replace` puts it in its place:"
+            ),
+        });
     }
 }
 
 /// What the command ends with: a file that is there and cannot be read is a configuration error, also
 /// where the others were used.
-fn unread(context: &Context, discovery: &Discovery) -> Result<(), Failure> {
+fn unread(context: &Context, discovery: &Discovery, others: bool) -> Result<(), Failure> {
     let broken = discovery
         .files
         .iter()
@@ -109,8 +147,13 @@ fn unread(context: &Context, discovery: &Discovery) -> Result<(), Failure> {
     if paths.is_empty() {
         return Ok(());
     }
+    let rest = if others {
+        "; correct it or ignore it, what else was found is shown above"
+    } else {
+        "; correct it"
+    };
     Err(Failure::configuration(format!(
-        "{} cannot be read; correct it or ignore it, what else was found is shown above",
+        "{} cannot be read{rest}",
         paths.join(", ")
     )))
 }
@@ -143,6 +186,7 @@ impl Found {
     /// Shows the table of what was found where.
     pub(super) fn show(&self, context: &mut Context) {
         self.inventory.show(context);
+        self.inventory.show_broken(context);
     }
 
     fn discover(context: &Context, from: Option<&str>) -> Result<Discovery, Failure> {
@@ -175,9 +219,12 @@ fn named(context: &Context, from: &str) -> Result<discover::Found, Failure> {
         .filter(|path| path.exists())
         .ok_or_else(|| {
             let ids: Vec<&str> = CLIENTS.iter().map(|client| client.id).collect();
+            let hint = match nearest::nearest(from, ids.iter().copied(), 1).first() {
+                Some(near) => format!("did you mean {near}?"),
+                None => format!("check the path, or name one of {}", ids.join(", ")),
+            };
             Failure::usage(format!(
-                "{from} is neither a file that is there nor a client; check the path, or name one of {}",
-                ids.join(", ")
+                "{from} is neither a file that is there nor a client; {hint}"
             ))
         })?;
     let client = origin::client_of(&path, surroundings);
@@ -236,22 +283,4 @@ fn secrets(context: &mut Context, merged: &Merged) {
             "{place} is a secret in plain text; put it into the environment and write ${{NAME}}"
         ));
     }
-}
-
-fn conclude(context: &mut Context, merged: &Merged, target: &Path, written: bool) {
-    let path = context.surroundings.display(target);
-    let count = match merged.servers.len() {
-        1 => "1 server".to_owned(),
-        n => format!("{n} servers"),
-    };
-    context.ui.gap();
-    context.ui.line(if written {
-        Line::new()
-            .mark(true)
-            .text(format_args!(" {count} written to {path}"))
-    } else {
-        Line::from(format!(
-            "{count} found; `toolcrib import --write` writes them to {path}"
-        ))
-    });
 }

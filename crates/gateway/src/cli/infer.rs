@@ -13,8 +13,10 @@ Examples:
   toolcrib infer github create_issue")]
 pub struct Infer {
     /// The server's name
+    #[arg(add = super::completions::server())]
     server: String,
     /// The tool's name
+    #[arg(add = super::completions::tool())]
     tool: String,
 }
 

@@ -22,7 +22,9 @@ use crate::ui::{Line, Tone};
 Examples:
   toolcrib list            names, tools and how they stand
   toolcrib list --status   only how they stand
-  toolcrib list --json     for programs")]
+  toolcrib list --json     for programs
+
+Exit codes: 0 the servers are listed, 1 wrong arguments, 2 the configuration does not load.")]
 pub struct List {
     /// Show how each server stands, and nothing else of it
     #[arg(long)]

@@ -5,13 +5,14 @@ use std::sync::Arc;
 use clap::{Args, Subcommand};
 use serde::Serialize;
 use serde_json::{json, to_value};
-use toolcrib_core::Code;
 use toolcrib_core::canon::params_hash;
 use toolcrib_core::policy::{
-    Caller, Check, Decision, Outcome, Permit, Request, ScopeSet, Validity, Verdict, decide, visible,
+    Caller, Check, Decision, Outcome, Permit, Principal, Problem, Request, ScopeSet, Step,
+    Validity, Verdict, decide, visible,
 };
+use toolcrib_core::{Code, nearest};
 
-use super::counter::{asking, explained, local, named, one_tool, with_engine_to_look};
+use super::counter::{asking, explained, in_commands, local, named, one_tool, with_engine_to_look};
 use super::{Context, now_ms};
 use crate::engine::Engine;
 use crate::engine::snapshot::Entry;
@@ -86,11 +87,12 @@ impl Policy {
                 ..Request::plain(params_hash(&json!({})))
             };
             let mut decision = decide(&caller, &entry.subject(), &request, now_ms());
+            let advice = advice(&caller, &entry, &request);
             leave_open(&mut decision);
             if context.ui.is_json() {
-                show_json(context, &caller, &entry, &decision)
+                show_json(context, &caller, &entry, (&decision, &advice))
             } else {
-                show(context, &caller, &entry, &decision);
+                show(context, &caller, &entry, (&decision, &advice));
                 Ok(())
             }
         })
@@ -125,9 +127,13 @@ async fn caller(
         let keys = engine.store().keys().await?;
         let key = keys.iter().find(|key| key.id == id || key.name == id);
         let key = key.filter(|key| key.is_valid(now_ms())).ok_or_else(|| {
-            Failure::usage(format!(
-                "there is no key {id} in force; `toolcrib keys list` shows them"
-            ))
+            let valid = keys.iter().filter(|key| key.is_valid(now_ms()));
+            let names = valid.flat_map(|key| [key.name.as_str(), key.id.as_str()]);
+            let hint = match nearest::nearest(id, names, 1).first() {
+                Some(near) => format!("did you mean key:{near}?"),
+                None => "`toolcrib keys list` shows them".to_owned(),
+            };
+            Failure::usage(format!("there is no key {id} in force; {hint}"))
         })?;
         let scopes = ScopeSet::from_texts(key.scopes.iter().map(String::as_str));
         return Ok(Caller::key(key.id.as_str(), scopes, settings));
@@ -136,13 +142,23 @@ async fn caller(
         "local" => Ok(Caller::local(settings)),
         "loopback" => Ok(Caller::loopback(settings)),
         "anonymous" => Ok(Caller::anonymous(settings)),
-        other => Err(Failure::usage(format!(
-            "{other} is nobody; write local, loopback, anonymous, key:ID or subject:NAME"
-        ))),
+        other => {
+            let words = ["local", "loopback", "anonymous"];
+            let hint = match nearest::nearest(other, words, 1).first() {
+                Some(near) => format!("did you mean {near}?"),
+                None => "write local, loopback, anonymous, key:ID or subject:NAME".to_owned(),
+            };
+            Err(Failure::usage(format!("{other} is nobody; {hint}")))
+        }
     }
 }
 
-fn show(context: &mut Context, caller: &Caller, entry: &Entry, decision: &Decision) {
+fn show(
+    context: &mut Context,
+    caller: &Caller,
+    entry: &Entry,
+    (decision, advice): (&Decision, &[(Code, String)]),
+) {
     let (tool, metadata) = (&entry.tool, &entry.metadata);
     let who = &caller.principal;
     let line = match &decision.outcome {
@@ -160,15 +176,7 @@ fn show(context: &mut Context, caller: &Caller, entry: &Entry, decision: &Decisi
     };
     context.ui.line(line);
     context.ui.gap();
-    let mut table = Table::new(["CHECK", "RESULT", "EVIDENCE"]);
-    for step in &decision.trace {
-        table.row([
-            word(step.check),
-            word(step.verdict),
-            step.evidence.to_string(),
-        ]);
-    }
-    context.ui.table(&table);
+    context.ui.table(&checks(&decision.trace));
     context.ui.gap();
     context
         .ui
@@ -183,15 +191,68 @@ fn show(context: &mut Context, caller: &Caller, entry: &Entry, decision: &Decisi
             .ui
             .line(format!("  {}: {}{decided}", finding.risk, finding.detail));
     }
-    if let Outcome::Refused(refusal) = &decision.outcome {
+    if !advice.is_empty() {
         context.ui.gap();
         context.ui.line("What helps:");
-        for problem in refusal.problems() {
-            context
-                .ui
-                .line(format!("  {}: {}", problem.code, problem.suggestion));
+        for (code, advice) in advice {
+            context.ui.line(format!("  {code}: {advice}"));
         }
     }
+}
+
+/// Every check with its result, as a table.
+pub(super) fn checks(steps: &[Step]) -> Table {
+    let mut table = Table::new(["CHECK", "RESULT", "EVIDENCE"]);
+    for step in steps {
+        table.row([
+            word(step.check),
+            word(step.verdict),
+            step.evidence.to_string(),
+        ]);
+    }
+    table
+}
+
+/// What helps against each check that failed, for the person who may know all of them: a caller without the scope
+/// is told of nothing but a tool that is not there.
+fn advice(caller: &Caller, entry: &Entry, request: &Request<'_>) -> Vec<(Code, String)> {
+    let id = &entry.tool.id;
+    let needs = &entry.metadata.required_scopes;
+    let lacking = needs.iter().find(|need| !need.met_by(&caller.scopes));
+    let scope = lacking.and_then(|need| need.any_of().first());
+    let mut advice = Vec::new();
+    if let Some(scope) = scope {
+        let key = format!("`toolcrib keys create NAME --scope {scope}` makes a key that has it");
+        let how = match &caller.principal {
+            Principal::Subject(_) => "ask the issuer for a token that has it".to_owned(),
+            Principal::Loopback => format!("add it to `policy.loopbackScopes`, or {key}"),
+            _ => key,
+        };
+        let said = format!("The scope {scope} is missing; {how}");
+        advice.push((Code::ScopeRequired, said));
+    } else if caller.principal == Principal::Anonymous {
+        let how = "Send credentials; `toolcrib keys create NAME --scope SCOPE` makes a key";
+        advice.push((Code::ScopeRequired, how.to_owned()));
+    }
+    let granted = Caller {
+        principal: Principal::Local,
+        scopes: ScopeSet::all(),
+        ..caller.clone()
+    };
+    let request = Request {
+        dry_run: true,
+        ..*request
+    };
+    if let Outcome::Refused(refusal) =
+        decide(&granted, &entry.subject(), &request, now_ms()).outcome
+    {
+        let told = |problem: &Problem| {
+            let said = in_commands(&problem.suggestion, Some((id.server(), id.tool())));
+            (problem.code, said)
+        };
+        advice.extend(refusal.problems().iter().map(told));
+    }
+    advice
 }
 
 fn repeatable(permit: &Permit) -> &'static str {
@@ -212,8 +273,12 @@ fn show_json(
     context: &mut Context,
     caller: &Caller,
     entry: &Entry,
-    decision: &Decision,
+    (decision, advice): (&Decision, &[(Code, String)]),
 ) -> Result<(), Failure> {
+    let helps = advice.iter();
+    let helps: Vec<_> = helps
+        .map(|(code, advice)| json!({ "code": code.to_string(), "advice": advice }))
+        .collect();
     let fault = |error: serde_json::Error| Failure::new(Code::Overloaded, error.to_string());
     let subject = entry.subject();
     let (permitted, code) = match &decision.outcome {
@@ -232,6 +297,7 @@ fn show_json(
         "code": code.map(|code| code.to_string()),
         "visibility": format!("{:?}", visible(caller, &subject)).to_lowercase(),
         "failed": failed,
+        "helps": helps,
         "checks": to_value(&decision.trace).map_err(fault)?,
         "metadata": to_value(&entry.metadata).map_err(fault)?,
     }));

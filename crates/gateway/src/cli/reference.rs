@@ -74,8 +74,8 @@ fn walk(command: &Command, name: &str, all: &mut Vec<(String, Command)>) {
 pub fn chapter() -> String {
     let mut text = String::from(
         "# The command line\n\nEvery command also stands under `mcp` (`toolcrib mcp search …`), takes `--json`, and ends with an exit \
-         code: 0 success,\n1 wrong arguments, 2 configuration error or not found, 3 failed, 4 switched off. On a terminal tables fit \
-         its width and\ncolours are used unless `NO_COLOR` is set; in a pipe it is plain text.\n\nThis page is written by `toolcrib \
+         code: 0 success,\n1 wrong arguments, 2 configuration error or not found, 3 failed, 4 switched off, 101 a fault of Toolcrib \
+         itself.\nOn a terminal tables fit its width and colours are used unless `NO_COLOR` is set; in a pipe it is plain text.\n\nThis page is written by `toolcrib \
          reference` from the commands themselves.\n",
     );
     for (name, mut command) in commands() {

@@ -12,13 +12,13 @@ use serde_json::{Value, json};
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
 use toolcrib_upstream::registry::{
-    Entry, Offer, Reading, RegistryClient, RegistryError, Status, Unusable,
+    Entry, Offer, Reading, RegistryClient, RegistryError, Status, Unusable, Way,
 };
 
 use super::counter::doing;
 use super::{Context, running};
 use crate::engine::discovery::{RegistryCatalog, offered};
-use crate::failure::{Failure, exit};
+use crate::failure::Failure;
 use crate::known;
 use crate::ui::{Line, Table, Tone};
 
@@ -81,9 +81,11 @@ impl Registry {
         let config = context.loader().config()?;
         let market = Market::open(context, &config, !self.fresh)?;
         match self.command {
-            Command::Search { query, tools, .. } if tools => {
-                find::tools(context, config, market, &query)
-            }
+            Command::Search {
+                query,
+                limit,
+                tools: true,
+            } => find::tools(context, config, market, &query, limit),
             Command::Search { query, limit, .. } => search(context, &market, &query, limit),
             Command::Find { capability } => find::run(context, config, market, &capability),
             Command::Show { name } => {
@@ -228,16 +230,10 @@ fn search(
             "total": total,
             "warnings": reading.warnings,
         }));
-        return Ok(());
+        context.ui.mute();
     }
     if shown.is_empty() {
-        let message = format!(
-            "no server of the registry has {query:?} in its name; try a shorter part of it"
-        );
-        return Err(Failure {
-            exit: exit::NOT_FOUND,
-            ..Failure::new(Code::ServerNotFound, message)
-        });
+        return Err(no_match(query));
     }
     let mut table = Table::new(["NAME", "VERSION", "WAYS", "DESCRIPTION"]);
     for entry in shown {
@@ -256,14 +252,26 @@ fn search(
         ]);
     }
     context.ui.table(&table);
-    if total > shown.len() {
-        let more = total - shown.len();
+    let more = total - shown.len();
+    further(context, more);
+    Ok(())
+}
+
+/// What is said of servers that are not shown.
+fn further(context: &mut Context, more: usize) {
+    if more > 0 {
         context.ui.gap();
         let line = format!("{more} more; --limit shows them");
         context.ui.line(Line::new().tone(Tone::Dim, line));
     }
     from_here(context);
-    Ok(())
+}
+
+/// What is said where no name of the registry holds the text.
+fn no_match(query: &str) -> Failure {
+    let message =
+        format!("no server of the registry has {query:?} in its name; try a shorter part of it");
+    Failure::not_found(Code::ServerNotFound, message)
 }
 
 /// What is done with a name of the registry.
@@ -286,6 +294,14 @@ fn ways(entry: &Entry) -> String {
         }
     }
     kinds.join(", ")
+}
+
+/// What is done with a way, before what it says: a program runs, an address is reached.
+fn verb(offer: &Offer) -> &'static str {
+    match offer.way {
+        Way::Http { .. } | Way::Sse { .. } => "is reached at",
+        Way::Stdio { .. } | Way::Bundle(_) => "runs",
+    }
 }
 
 /// An entry in a list, as JSON.

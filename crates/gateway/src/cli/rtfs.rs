@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::{Value, json};
-use toolcrib_core::Code;
 use toolcrib_core::limits::RTFS_TEXT_BYTES_MAX;
 use toolcrib_core::rtfs::{self, capability, from_schema, text};
 
@@ -154,15 +153,12 @@ impl Rtfs {
         if wrong == 0 {
             return Ok(());
         }
-        Err(Failure::new(
-            Code::ValidationError,
-            match (wrong, files.len()) {
-                (_, 1) => "the file is not RTFS as the reader wants it".to_owned(),
-                (1, all) => format!("1 of {all} files is not RTFS as the reader wants it"),
-                (wrong, all) => {
-                    format!("{wrong} of {all} files are not RTFS as the reader wants it")
-                }
-            },
-        ))
+        Err(Failure::usage(match (wrong, files.len()) {
+            (_, 1) => "the file is not RTFS as the reader wants it".to_owned(),
+            (1, all) => format!("1 of {all} files is not RTFS as the reader wants it"),
+            (wrong, all) => {
+                format!("{wrong} of {all} files are not RTFS as the reader wants it")
+            }
+        }))
     }
 }

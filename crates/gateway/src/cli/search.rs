@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
-use toolcrib_core::limits::DISCOVERY_ATTEMPT_MS_DEFAULT;
+use toolcrib_core::limits::{DISCOVERY_ATTEMPT_MS_DEFAULT, SEARCH_LIMIT_MAX};
 use toolcrib_core::policy::Caller;
 
 use super::Context;
@@ -24,7 +24,7 @@ use crate::ui::{Line, Tone};
 /// Search for tools across all servers
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  toolcrib search \"github issue\"\n  toolcrib search \"create\" --server github\n  toolcrib search \"file\" --limit 5\n  toolcrib search --forget"
+    after_help = "Examples:\n  toolcrib search \"github issue\"\n  toolcrib search \"create\" --server github\n  toolcrib search \"file\" --limit 5\n  toolcrib search --forget\n\nExit codes: 0 something was found, 1 wrong arguments, 2 nothing was found, or the configuration does\nnot load."
 )]
 pub struct Search {
     /// What is wanted, in plain words
@@ -33,9 +33,9 @@ pub struct Search {
     /// Only tools of this server
     #[arg(long, value_name = "NAME", add = super::completions::server())]
     server: Option<String>,
-    /// Most results to show
-    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u16).range(1..=1000))]
-    limit: u16,
+    /// Most results to show [default: 10, without those that fit far worse than the best]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1000))]
+    limit: Option<u16>,
     /// Only tools whose name this glob or `/regex/` matches
     #[arg(long)]
     pattern: Option<String>,
@@ -61,7 +61,7 @@ impl Search {
             query: query.clone(),
             server: self.server.clone(),
             pattern: self.pattern.clone(),
-            limit: Some(usize::from(self.limit)),
+            limit: self.limit.map(usize::from),
             include_disabled: self.all,
             explain: self.explain,
             patience: None,
@@ -72,7 +72,8 @@ impl Search {
             let found = asking(context, engine, search).await.map_err(refused)?;
             let unheard = Unheard::of(engine, &caller, &found, self.server.as_deref()).await;
             if found.hits.is_empty() {
-                return Err(nothing(&query, &unheard, engine));
+                let known = known(engine, self.all);
+                return Err(nothing(&query, &unheard, known));
             }
             if context.ui.is_json() {
                 let results: Vec<Value> = found.hits.iter().map(hit_json).collect();
@@ -152,11 +153,26 @@ fn show(context: &mut Context, query: &str, found: &Found, unheard: &Unheard) {
                 .line(Line::new().tone(Tone::Dim, format_args!("   {reason}")));
         }
     }
+    if let Some(line) = further(found) {
+        context.ui.gap();
+        context.ui.line(Line::new().tone(Tone::Dim, line));
+    }
     if let Some(told) = unheard.told() {
         for line in told.lines() {
             context.ui.note(line);
         }
     }
+}
+
+/// What is said of hits that are not shown.
+fn further(found: &Found) -> Option<String> {
+    let all = found.total.min(SEARCH_LIMIT_MAX);
+    let shows = match all.checked_sub(found.hits.len())? {
+        0 => return None,
+        1 => format!("1 more; --limit {all} shows it"),
+        more => format!("{more} more; --limit {all} shows them"),
+    };
+    Some(shows)
 }
 
 /// Servers whose reasons are shown; the others are counted.
@@ -234,8 +250,13 @@ fn rounded(relevance: f32) -> f64 {
     (f64::from(relevance) * 100.0).round() / 100.0
 }
 
-fn nothing(query: &str, unheard: &Unheard, engine: &Arc<Engine>) -> Failure {
-    let (known, _) = engine.snapshot().counts();
+/// Among how many tools is searched.
+fn known(engine: &Engine, with_disabled: bool) -> usize {
+    let (all, enabled) = engine.snapshot().counts();
+    if with_disabled { all } else { enabled }
+}
+
+fn nothing(query: &str, unheard: &Unheard, known: usize) -> Failure {
     let message = match unheard.told() {
         Some(unheard) => format!("nothing fits {query:?} among the {known} tools that are known; {unheard}"),
         None if known == 0 => "no server has any tools; `toolcrib import` shows the servers that your other clients have".to_owned(),

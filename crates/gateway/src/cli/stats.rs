@@ -11,7 +11,7 @@ use toolcrib_core::gateway::definitions::{Spelling, definitions};
 use toolcrib_store::audit::Outcome;
 use toolcrib_store::audit::query::{Entry, Filter};
 
-use super::counter::{local, with_engine_to_look};
+use super::counter::{doing, local, with_engine_to_look};
 use super::memory::since_ms;
 use super::{Context, now_ms};
 use crate::desk::Desk;
@@ -28,8 +28,8 @@ Examples:
   toolcrib stats --since 2h   the last two hours
   toolcrib stats --json       the same for programs
 
-Tokens are counted as o200k does. What exposing everything costs is what a client would put into every
-message if the same tools were configured in it directly.")]
+Tokens are counted as o200k does. What exposing everything costs is what a client would put into
+every message if the same tools were configured in it directly.")]
 pub struct Stats {
     /// Count from here: a date, a time, or a span before now such as `2h`
     #[arg(long, value_name = "WHEN", default_value = "30d")]
@@ -106,7 +106,8 @@ impl Stats {
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
         let since = since_ms(&self.since, now_ms()).map_err(Failure::usage)?;
         with_engine_to_look(context, async |context, engine| {
-            let report = gather(engine, since, self.limit).await?;
+            let counting = gather(engine, since, self.limit);
+            let report = doing(context, "counting tokens and calls", counting).await?;
             if context.ui.is_json() {
                 context.ui.json(&report);
             } else {

@@ -3,6 +3,7 @@
 use serde::Serialize;
 use serde_json::json;
 
+use super::counter::doing;
 use super::memory::moment;
 use super::{Context, running};
 use crate::control::client::{AskError, ask_all};
@@ -24,13 +25,14 @@ struct Shown {
 pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
     let runtime = running::runtime()?;
     let place = context.control_place();
-    let (statuses, counts) = runtime.block_on(async {
+    let asking = async {
         let processes = running::all(&place).await;
         tokio::join!(
             ask_all::<Status>(processes.clone(), Op::Status),
             ask_all::<Counts>(processes, Op::Counts),
         )
-    });
+    };
+    let (statuses, counts) = runtime.block_on(doing(context, "asking the processes", asking));
     let mut shown = Vec::new();
     let mut silent: Vec<AskError> = Vec::new();
     for ((_, status), (_, counts)) in statuses.into_iter().zip(counts) {

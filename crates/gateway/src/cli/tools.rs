@@ -15,7 +15,9 @@ use crate::ui::{Line, Tone};
 #[command(after_help = "\
 Examples:
   toolcrib tools github
-  toolcrib tools github --all --tags   also what rules switch off")]
+  toolcrib tools github --all --tags   also what rules switch off
+
+Exit codes: 0 the tools are listed, 1 wrong arguments, 2 there is no such server, or the\nconfiguration does not load, 3 the server cannot be asked.")]
 pub struct Tools {
     /// The server
     #[arg(add = super::completions::server())]

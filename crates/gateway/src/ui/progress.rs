@@ -45,6 +45,22 @@ impl Progress {
         progress
     }
 
+    /// A bar for so many steps that counts unseen until it [appears](Self::appear).
+    pub fn waiting(steps: usize) -> Self {
+        Self::new(steps, true)
+    }
+
+    /// Shows itself from now on; a hidden one still draws nothing anywhere.
+    pub fn appear(&self, hidden: bool) {
+        if hidden {
+            return;
+        }
+        self.bar.set_draw_target(ProgressDrawTarget::stderr());
+        if !self.bar.is_hidden() {
+            self.bar.enable_steady_tick(TICK);
+        }
+    }
+
     /// So many steps are done.
     pub fn reach(&self, steps: usize) {
         self.bar.set_position(steps as u64);

@@ -69,6 +69,20 @@ fn a_healthy_house_has_nothing_to_do() {
 }
 
 #[test]
+fn a_file_of_a_client_that_is_broken_is_a_configuration_error() {
+    let home = healthy();
+    home.write(".gemini/settings.json", "{");
+    let said = home.run(&["doctor", "--offline"]);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(said.err.contains("[CONFIGURATION_ERROR]"), "{}", said.err);
+    assert!(
+        said.out.contains("`toolcrib setup` connects"),
+        "{}",
+        said.out
+    );
+}
+
+#[test]
 fn what_is_broken_is_said_in_a_sentence_with_what_to_do() {
     let home = healthy();
     let text = std::fs::read_to_string(home.path(".config/toolcrib/toolcrib.yaml")).unwrap();

@@ -32,7 +32,7 @@ const WALK: &[&[&str]] = &[
     &["approvals", "list"],
     &["audit", "verify"],
     &["config", "validate"],
-    &["doctor", "--offline"],
+    &["doctor"],
 ];
 
 /// What a newcomer without any client does.
@@ -90,10 +90,10 @@ fn document() -> String {
     let client = serde_json::json!({"mcpServers": {"notes": {"command": server}}});
     one.write(".cursor/mcp.json", &client.to_string());
     format!(
-        "# The first minute\n\nWhat the commands of the README print, on a terminal of {COLUMNS} columns. A test plays them and compares; what differs \
-         from run to run\n(times, ids, paths) stands in brackets. `DOCUMENTS=write cargo test -p toolcrib --test it minute` writes this page anew.\n\n\
+        "# The first minute\n\nWhat the commands of the README print, but for `audit tail`, `stats` and `completions`, on a terminal of {COLUMNS} columns. \
+         A test plays\nthem and compares; what differs from run to run (times, ids, paths) stands in brackets.\n`DOCUMENTS=write cargo test -p toolcrib --test it minute` writes this page anew.\n\n\
          ## The demo\n\nOn a fresh clone with an empty home. After the build (9 min 46 s on two cores, everything from nothing) the first line stood \
-         there in\nless than a second, the whole in one; nothing was left in the home.\n\n{}\n\
+         there in\nless than a second, the whole within two; nothing was left in the home.\n\n{}\n\
          ## With one client\n\nCursor is there, with one server.\n\n{}\n\
          ## In an empty home\n\n{}",
         demo(),

@@ -57,7 +57,7 @@ fn files_are_checked_each_with_its_place() {
         (Some(0), "✓ good.rtfs: 1 form\n")
     );
     let said = home.run(&["rtfs", "check", "good.rtfs", "bad.rtfs", "gone.rtfs"]);
-    assert_eq!(said.code, Some(3));
+    assert_eq!(said.code, Some(1));
     assert!(
         said.out.contains("✗ bad.rtfs: line 1, column 1"),
         "{}",
@@ -71,6 +71,6 @@ fn files_are_checked_each_with_its_place() {
 fn a_check_that_fails_is_one_json_value() {
     let home = Home::new();
     let said = home.run(&["rtfs", "check", "gone.rtfs", "--json"]);
-    assert_eq!(said.code, Some(3), "{}", said.err);
+    assert_eq!(said.code, Some(1), "{}", said.err);
     assert_eq!(said.json()["files"][0]["ok"], false);
 }

@@ -47,6 +47,7 @@ fn finding_and_running() {
                 &["list", "--status"],
                 &["list", "--tools"],
                 &["search", "note", "--limit", "1"],
+                &["list", "--nope"],
                 &["search", "zzzz qqqq"],
                 &["search", "note", "--server", "stge"],
                 &["search"],
@@ -54,8 +55,11 @@ fn finding_and_running() {
                 &["tools", "stage"],
                 &["tools", "stage", "--all", "--tags"],
                 &["tools", "stge"],
+                &["tools"],
+                &["inspect", "stage"],
                 &["inspect", "stage", "look_at_note", "--examples"],
                 &["inspect", "stage", "look_at_nte"],
+                &["execute", "stage", "echo"],
                 &["execute", "stage", "echo", "text=first"],
                 &["execute", "stage", "echo", "text=first", "--json"],
                 &["execute", "stage", "look_at_note", "title=first"],
@@ -106,11 +110,16 @@ fn configuring() {
             &home,
             &[
                 &["config", "show"],
+                &["config", "show", "--nope"],
                 &["config", "validate"],
+                &["config", "validate", "--nope"],
                 &["config", "sources"],
+                &["config", "sources", "--nope"],
                 &["config", "reload"],
                 &["import"],
                 &["import", "--from", "nowhere.json"],
+                &["import", "--from", "curser"],
+                &["import", "--from", "cursor", "--dry-run"],
                 &["import", "--write"],
                 &["export", "--to", "cursor", "--undo"],
                 &["export", "--to", "cursor", "--dry-run"],
@@ -125,6 +134,7 @@ fn configuring() {
                 &["status"],
                 &["doctor", "--offline"],
                 &["doctor", "fils"],
+                &["doctor", "--nope"],
                 &["stats"],
                 &["stats", "--since", "soon"],
                 &["completions", "bash"],
@@ -296,6 +306,13 @@ fn what_takes_over_half_a_second_shows_a_count_on_a_terminal() {
             "0/1 asking servers for their tools",
         ),
         (&["export-rtfs", "slow"], "asking slow for its tools"),
+        (&["search", "echo"], "0/1 asking servers for their tools"),
+        (
+            &["inspect", "slow", "echo"],
+            "0/1 asking servers for their tools",
+        ),
+        (&["cache", "warm"], "0/1 asking slow"),
+        (&["doctor"], "0/1 asking slow"),
         (
             &["registry-file", "write", "--path", &path],
             "0/1 asking servers for their tools",
@@ -314,5 +331,30 @@ fn what_takes_over_half_a_second_shows_a_count_on_a_terminal() {
         let mut terminal = crate::terminal::Terminal::start(&home, arguments);
         terminal.shows(shown);
         terminal.wait_out();
+    }
+}
+
+#[test]
+fn what_waits_for_an_address_shows_that_on_a_terminal() {
+    // It takes connections and says nothing.
+    let silent = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = format!("http://{}", silent.local_addr().unwrap());
+    let home = Home::new();
+    home.configure(&format!(
+        "registry: {{url: '{address}'}}\nservers: {{far: {{url: '{address}/mcp'}}}}\n"
+    ));
+    let spec = format!("{address}/api.yaml");
+    for (arguments, shown) in [
+        (&["registry", "search", "x"][..], "asking the registry"),
+        (
+            &["adapter", "check", &spec, "--allow-private"],
+            "reading http",
+        ),
+        (&["login", "far", "--no-browser"], "asking far"),
+    ] {
+        let mut terminal = crate::terminal::Terminal::start(&home, arguments);
+        terminal.shows(shown);
+        terminal.child.kill().unwrap();
+        terminal.child.wait().unwrap();
     }
 }

@@ -9,7 +9,7 @@ use toolcrib_core::Code;
 use toolcrib_store::Store;
 use toolcrib_upstream::mcp::oauth::TokenStore;
 
-use crate::cli::counter::unknown_server;
+use crate::cli::counter::{counting, unknown_server};
 use crate::cli::shown::counted;
 use crate::cli::{Context, running};
 use crate::engine::clock::Clock;
@@ -36,22 +36,25 @@ pub(super) fn run(
         max_parallel_discoveries: parallel.unwrap_or(usize::MAX),
         ..DiscoveryOptions::default()
     };
-    let progress = Progress::new(servers.len(), context.ui.is_json());
+    let progress = Arc::new(Progress::waiting(servers.len()));
     let surroundings = context.surroundings.clone();
     let stats = running::runtime()?.block_on(async {
         let store = logins(&config, &surroundings).await;
         let connections = connections(surroundings, store.as_ref());
         let config = Arc::new(config);
         connections.configure(&config);
+        let heard = Arc::clone(&progress);
         let service = connections
             .discovery()
-            .with_listener(move |event| hear(&progress, event));
+            .with_listener(move |event| hear(&heard, event));
         if fresh {
             for server in &servers {
                 let _ = service.cache().clear_server(&server.name);
             }
         }
-        let stats = service.warm_cache_for_servers(&servers, &options).await;
+        let warming = service.warm_cache_for_servers(&servers, &options);
+        let stats = counting(context, &progress, warming).await;
+        progress.end();
         pack_kept(&config, &connections);
         connections.close().await;
         if let Some(store) = store {
@@ -121,7 +124,9 @@ fn tell(context: &mut Context, stats: &WarmStats) -> Result<(), Failure> {
     }
     if context.ui.is_json() {
         context.ui.json(stats);
-        return Ok(());
+        // What failed stands in it.
+        context.ui.mute();
+        return whole(stats);
     }
     for failed in &stats.failures {
         let line = format!(" {}: {}", failed.server, failed.reason);
@@ -138,5 +143,18 @@ fn tell(context: &mut Context, stats: &WarmStats) -> Result<(), Failure> {
         counted(stats.cached_tools, "tool")
     );
     context.ui.line(line);
-    Ok(())
+    whole(stats)
+}
+
+/// What the command ends with: a server that could not be asked is no success.
+fn whole(stats: &WarmStats) -> Result<(), Failure> {
+    if stats.failures.is_empty() {
+        return Ok(());
+    }
+    let message = format!(
+        "{} of {} servers could not be asked; `toolcrib doctor` says what to do",
+        stats.failures.len(),
+        stats.total_servers
+    );
+    Err(Failure::new(Code::ServerConnectionError, message))
 }

@@ -4,6 +4,7 @@ use clap::Args;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
 
+use crate::cli::counter::doing;
 use crate::cli::shown::counted;
 use crate::cli::{Context, running};
 use crate::control::Op;
@@ -17,7 +18,9 @@ use crate::ui::Line;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolcrib config reload")]
+  toolcrib config reload
+
+Exit codes: 0 the configuration is in use, 1 wrong arguments, 2 it does not load, or a process does\nnot answer.")]
 pub(super) struct Reload {
     /// Only the process with this id
     #[arg(long, value_name = "PID")]
@@ -29,7 +32,8 @@ impl Reload {
     pub(super) fn run(self, context: &mut Context) -> Result<(), Failure> {
         let place = context.control_place();
         let runtime = running::runtime()?;
-        let mut processes = runtime.block_on(running::all(&place));
+        let finding = running::all(&place);
+        let mut processes = runtime.block_on(doing(context, "looking for processes", finding));
         if let Some(pid) = self.pid {
             processes.retain(|process| process.pid == pid);
             if processes.is_empty() {
@@ -41,7 +45,9 @@ impl Reload {
         if processes.is_empty() {
             return on_files(context);
         }
-        let answers = runtime.block_on(ask_all::<Report>(processes, Op::Reload));
+        let asking = ask_all::<Report>(processes, Op::Reload);
+        let waiting = "waiting for processes to reload";
+        let answers = runtime.block_on(doing(context, waiting, asking));
         tell(context, &answers)
     }
 }

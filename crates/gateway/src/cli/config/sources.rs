@@ -2,7 +2,8 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolcrib_config::load::{SourceReport, SourceState, candidates};
+use toolcrib_config::load::{Config, SourceReport, SourceState, candidates};
+use toolcrib_config::{Diagnostic, Severity};
 
 use super::show::source_line;
 use crate::cli::Context;
@@ -14,7 +15,9 @@ use crate::ui::{Line, Tone};
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolcrib config sources")]
+  toolcrib config sources
+
+Exit codes: 0 every place is shown, 1 wrong arguments, 2 the configuration does not load.")]
 pub(super) struct Sources {
     /// Show also the places where nothing was found
     #[arg(long)]
@@ -41,7 +44,9 @@ impl Sources {
                 "sources": config.sources.iter().map(source_json).collect::<Vec<_>>(),
                 "diagnostics": diagnostics.iter().map(Finding::from).collect::<Vec<_>>(),
             }));
-            return Ok(());
+            let ended = loads(context, &config, &diagnostics);
+            context.ui.mute();
+            return ended;
         }
         let used = config.path.as_deref();
         match used {
@@ -74,13 +79,17 @@ impl Sources {
                     .tone(Tone::Dim, format_args!(" - {why}")),
             );
         }
-        context.ui.gap();
+        let ended = loads(context, &config, &diagnostics);
         let shown: Vec<&SourceReport> = config
             .sources
             .iter()
             .filter(|s| self.all || !s.automatic || s.state != SourceState::NotFound)
             .collect();
-        context.ui.line(format!("Sources ({}):", shown.len()));
+        // What does not load has perhaps more sources than were found.
+        if ended.is_ok() || !shown.is_empty() {
+            context.ui.gap();
+            context.ui.line(format!("Sources ({}):", shown.len()));
+        }
         for source in shown {
             let line = source_line(source);
             context.ui.line(match source.state {
@@ -98,8 +107,22 @@ impl Sources {
         for diagnostic in &diagnostics {
             context.ui.finding(&diagnostic.into());
         }
-        Ok(())
+        ended
     }
+}
+
+/// What the command ends with: the places are shown also of a configuration that does not load.
+fn loads(context: &Context, config: &Config, found: &[Diagnostic]) -> Result<(), Failure> {
+    if found.iter().all(|one| one.severity != Severity::Error) {
+        return Ok(());
+    }
+    let file = config.path.as_deref().map_or_else(
+        || "the configuration".to_owned(),
+        |path| context.surroundings.display(path),
+    );
+    Err(Failure::configuration(format!(
+        "{file} does not load; `toolcrib config validate` says all that is wrong"
+    )))
 }
 
 /// One source as JSON.

@@ -18,7 +18,13 @@ pub(super) fn check(context: &Context) -> Vec<Check> {
     let mut any_here = false;
     for client in CLIENTS {
         let looked = Takeover::look(client, surroundings);
-        any_here |= matches!(&looked, Ok(Some(found)) if found.is_here(surroundings));
+        any_here |= match &looked {
+            Ok(found) => found
+                .as_ref()
+                .is_some_and(|found| found.is_here(surroundings)),
+            // Its file is there, and only cannot be read.
+            Err(_) => true,
+        };
         match looked {
             Ok(Some(found)) if found.text.is_some() => checks.push(judge(context, &found)),
             Ok(_) => {}

@@ -9,7 +9,7 @@ use toolcrib_store::Store;
 use toolcrib_upstream::mcp::oauth::TokenStore;
 
 use super::{Check, Doctor, State, counted};
-use crate::cli::counter::unknown_server;
+use crate::cli::counter::{counting, unknown_server};
 use crate::cli::{Context, now_ms};
 use crate::engine::clock::Clock;
 use crate::engine::connections::{Connections, Users};
@@ -132,8 +132,8 @@ async fn ask_all(
     };
     connections.configure(&Arc::new(loaded));
     let parallel = usize::try_from(config.settings.limits.parallel_discoveries).unwrap_or(1);
-    let progress = Progress::new(servers.len(), context.ui.is_json());
-    let mut found: Vec<(usize, Check)> = futures::stream::iter(servers.iter().enumerate())
+    let progress = Progress::waiting(servers.len());
+    let asking = futures::stream::iter(servers.iter().enumerate())
         .map(|(index, server)| {
             let (connections, progress) = (&connections, &progress);
             async move {
@@ -144,8 +144,8 @@ async fn ask_all(
             }
         })
         .buffer_unordered(parallel.max(1))
-        .collect()
-        .await;
+        .collect();
+    let mut found: Vec<(usize, Check)> = counting(context, &progress, asking).await;
     drop(progress);
     connections.close().await;
     found.sort_by_key(|(index, _)| *index);

@@ -127,12 +127,21 @@ impl Inventory {
 
     /// The table of what was found where, and what is skipped and why.
     pub(super) fn show(&self, context: &mut Context) {
-        if self.rows.is_empty() && self.left.is_empty() {
-            context.ui.line("No client has any servers.");
-        } else {
+        if !self.rows.is_empty() || !self.left.is_empty() {
             self.show_servers(context);
+        } else if self.broken().next().is_none() {
+            context.ui.line("No client has any servers.");
         }
-        for file in self.files.iter().filter(|file| file["state"] == "broken") {
+    }
+
+    /// The files that are there and cannot be read.
+    fn broken(&self) -> impl Iterator<Item = &Value> {
+        self.files.iter().filter(|file| file["state"] == "broken")
+    }
+
+    /// Names the files that cannot be read, where nothing else says it.
+    pub(super) fn show_broken(&self, context: &mut Context) {
+        for file in self.broken() {
             let path = file["path"].as_str().unwrap_or_default();
             let path = context.surroundings.display(path.as_ref());
             context.ui.line(

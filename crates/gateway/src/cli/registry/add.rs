@@ -15,7 +15,7 @@ use toolcrib_config::trust::{Trust, TrustStore};
 use toolcrib_core::Code;
 use toolcrib_upstream::registry::{Entry, Offer, Status};
 
-use super::{Market, bundle, show, way};
+use super::{Market, bundle, show, verb, way};
 use crate::cli::Context;
 use crate::engine::discovery::offered;
 use crate::failure::Failure;
@@ -63,14 +63,14 @@ impl Add {
                 "{} was taken back by its authors; it is not added",
                 entry.name
             );
-            return Err(Failure::new(Code::ServerNotFound, message));
+            return Err(Failure::not_found(Code::ServerNotFound, message));
         }
         let name = self.chosen_name(&entry, config)?;
         let offer = self.chosen_offer(&entry, &name)?;
         let offer = bundle::ready(context, market, offer, &name, !self.dry_run)?;
         let Some(mut server) = offered::definition(&name, &entry, &offer) else {
             let message = format!("{} is a bundle that was not unpacked", offer.label);
-            return Err(Failure::new(Code::ServerNotFound, message));
+            return Err(Failure::new(Code::ServerConnectionError, message));
         };
         let missing: Vec<String> = offer
             .required()
@@ -134,16 +134,19 @@ impl Add {
                 Err(unusable) => reasons.push(format!("{label}: {}", unusable.reason)),
             }
         }
-        let message = match (&self.via, reasons.is_empty()) {
-            (_, false) => reasons.join("\n"),
-            (Some(via), true) => format!(
+        let failure = match (&self.via, reasons.is_empty()) {
+            (_, false) => Failure::new(Code::ServerConnectionError, reasons.join("\n")),
+            (Some(via), true) => Failure::usage(format!(
                 "{} cannot be run by way of {via}; `toolcrib registry show {}` lists the ways",
                 entry.name, entry.name
-            ),
-            (None, true) => format!("{} names no way to run it", entry.name),
+            )),
+            (None, true) => {
+                let message = format!("{} names no way to run it", entry.name);
+                Failure::new(Code::ServerConnectionError, message)
+            }
         };
         let ways: Vec<_> = offers.iter().map(way).collect();
-        Err(Failure::new(Code::ServerNotFound, message).with("ways", ways))
+        Err(failure.with("ways", ways))
     }
 
     /// The file: the one that was named, the project's, the one in use, else the user's.
@@ -249,7 +252,7 @@ impl Told<'_> {
             let line = format!(" {name} is in {path} now, switched {state}; nothing was started");
             context.ui.line(Line::new().mark(true).text(line));
         }
-        let line = format!("  it runs {}", self.offer.reached());
+        let line = format!("  it {} {}", verb(self.offer), self.offer.reached());
         context.ui.line(Line::new().whole(line));
         if !self.offer.needed.is_empty() {
             context.ui.gap();
@@ -280,7 +283,13 @@ impl Told<'_> {
                 self.server.name
             ));
         }
-        steps.push("Run `toolcrib config validate` to see that all is well.".to_owned());
+        let name = &self.server.name;
+        steps.push(format!(
+            "Run `toolcrib doctor {name}` to see that it answers."
+        ));
+        steps.push(format!(
+            "Run `toolcrib tools {name}`, then `toolcrib approve {name}`: nothing of it is found or run before."
+        ));
         steps
     }
 }

@@ -79,7 +79,7 @@ fn fetched(context: &Context, market: &Market, bundle: &Bundle) -> Result<Vec<u8
         let message = format!(
             "the bundle is at {address}, which is not a public address that begins with https://; it is not downloaded"
         );
-        Failure::new(Code::ServerNotFound, message)
+        Failure::new(Code::ServerConnectionError, message)
     };
     if !market.catalog.permits(&bundle.address) {
         return Err(refused(bundle.address.as_str()));
@@ -101,11 +101,5 @@ fn fetched(context: &Context, market: &Market, bundle: &Bundle) -> Result<Vec<u8
 }
 
 fn failure(error: &BundleError) -> Failure {
-    let code = match error {
-        BundleError::Unreachable(_) | BundleError::Status(_) | BundleError::TimedOut(_) => {
-            Code::ServerConnectionError
-        }
-        _ => Code::ServerNotFound,
-    };
-    Failure::new(code, error.to_string())
+    Failure::new(Code::ServerConnectionError, error.to_string())
 }

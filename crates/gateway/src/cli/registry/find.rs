@@ -25,7 +25,8 @@ pub(super) fn run(
     market: Market,
     capability: &str,
 ) -> Result<(), Failure> {
-    let found = with_service(context, config, market, async |service, options| {
+    let all = usize::MAX;
+    let found = with_service(context, config, market, all, async |service, options| {
         service
             .find_servers_for_capability(capability, options)
             .await
@@ -74,16 +75,21 @@ pub(super) fn tools(
     config: Config,
     market: Market,
     query: &str,
+    limit: usize,
 ) -> Result<(), Failure> {
-    let outcome = with_service(context, config, market, async |service, options| {
+    let outcome = with_service(context, config, market, limit, async |service, options| {
         service.discover_from_registry(query, options).await
     })?;
     for warning in &outcome.warnings {
         context.ui.note(warning.as_str());
     }
+    let nothing = outcome.found.is_empty() && outcome.skipped.is_empty();
     if context.ui.is_json() {
         context.ui.json(&shown(&outcome));
-        return Ok(());
+        context.ui.mute();
+    }
+    if nothing {
+        return Err(super::no_match(query));
     }
     for (server, listing) in &outcome.found {
         let count = format!(" {}", counted(listing.items.len(), "tool"));
@@ -99,6 +105,7 @@ pub(super) fn tools(
         let line = format!(" {}: {}", skipped.name, skipped.reason);
         context.ui.line(Line::new().tone(Tone::Dim, "-").text(line));
     }
+    super::further(context, outcome.more);
     Ok(())
 }
 
@@ -111,7 +118,7 @@ fn shown(outcome: &RegistryDiscovery) -> Value {
     let skipped: Vec<Value> = skipped
         .map(|one| json!({ "name": one.name, "reason": one.reason }))
         .collect();
-    json!({ "servers": found, "skipped": skipped, "warnings": outcome.warnings })
+    json!({ "servers": found, "skipped": skipped, "more": outcome.more, "warnings": outcome.warnings })
 }
 
 fn names(listing: &Listing) -> Vec<String> {
@@ -129,11 +136,13 @@ fn with_service<T>(
     context: &Context,
     config: Config,
     market: Market,
+    limit: usize,
     work: impl AsyncFnOnce(&DiscoveryService, &DiscoveryOptions) -> Result<T, DiscoveryError>,
 ) -> Result<T, Failure> {
     let connections = cache::connections(context.surroundings.clone(), None);
     let options = DiscoveryOptions {
         use_cache: market.use_cache,
+        max_registry_servers: limit,
         ..DiscoveryOptions::default()
     };
     market.runtime.block_on(async {

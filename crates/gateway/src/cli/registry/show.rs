@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use toolcrib_upstream::registry::{Entry, Needed, Status};
 
-use super::way;
+use super::{verb, way};
 use crate::cli::Context;
 use crate::engine::discovery::offered;
 use crate::ui::{Line, Table, Tone};
@@ -59,7 +59,7 @@ pub(super) fn show(context: &mut Context, entry: &Entry, versions: &[String]) {
                         .mark(true)
                         .text(format_args!(" {}", offer.label)),
                 );
-                let line = format!("  runs {}", offer.reached());
+                let line = format!("  {} {}", verb(offer), offer.reached());
                 context.ui.line(Line::new().whole(line));
                 if let Some(first) = &offer.preparation {
                     context.ui.line(format!("  after `{first}`"));

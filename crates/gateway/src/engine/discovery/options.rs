@@ -38,6 +38,8 @@ pub struct DiscoveryOptions {
     pub rate_limit: Option<Rate>,
     /// How many servers are asked at once.
     pub max_parallel_discoveries: usize,
+    /// How many servers of a registry's answer are looked at.
+    pub max_registry_servers: usize,
     /// Whether output schemas are learnt only when they are needed.
     pub lazy_output_schemas: bool,
     /// Whether the connection stays open for the calls that will follow.
@@ -56,6 +58,7 @@ impl Default for DiscoveryOptions {
             retry_policy: RetryPolicy::default(),
             rate_limit: Some(Rate::default()),
             max_parallel_discoveries: DISCOVERIES_PARALLEL_DEFAULT,
+            max_registry_servers: usize::MAX,
             lazy_output_schemas: true,
             keep_session: false,
         }

@@ -208,6 +208,8 @@ pub struct RegistryDiscovery {
     pub found: Vec<(Server, Listing)>,
     /// Servers that gave none, or were not asked.
     pub skipped: Vec<Skipped>,
+    /// How many there are beside those.
+    pub more: usize,
     /// What was wrong with the registry's answer.
     pub warnings: Vec<String>,
 }
@@ -270,7 +272,9 @@ impl DiscoveryService {
             ..RegistryDiscovery::default()
         };
         let mut servers = Vec::new();
-        for entry in &reading.entries {
+        let most = options.max_registry_servers;
+        outcome.more = reading.entries.len().saturating_sub(most);
+        for entry in reading.entries.iter().take(most) {
             let asked = if servers.len() < REGISTRY_DISCOVERIES_MAX {
                 askable(entry, registry.is_local())
             } else {

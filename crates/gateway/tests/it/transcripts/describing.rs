@@ -5,7 +5,7 @@ use serde_json::json;
 use super::furnished;
 use super::screen::check;
 use crate::home::Home;
-use crate::stage::{hostile, offer, reader, tool};
+use crate::stage::{hostile, offer, reader, staged, tool};
 use crate::terminal::Input;
 
 const SHOP: &str = "openapi: 3.0.0
@@ -79,6 +79,9 @@ fn writing_down() {
                 &["types", "from-schema", "missing.json"],
             ],
         );
+        let tools = json!([reader("look_up", &json!({}))]);
+        let partly = staged(&tools, "  gone: {command: /nowhere/at/all}\n", "");
+        screen.runs(&partly, &[&["export-rtfs", "--dir", "out"]]);
         let types = ["types", "from-schema"];
         let schema = r#"{"type":"object","properties":{"a":{"type":"integer"}}}"#;
         screen.run(&home, &types, Input::Text(schema), |_| {});

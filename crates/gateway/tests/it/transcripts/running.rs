@@ -72,6 +72,7 @@ fn examining() {
                 &["doctor"],
                 &["list"],
                 &["tools", "gone"],
+                &["inspect", "gone", "anything"],
                 &["execute", "gone", "anything", "--args", "{}"],
             ],
         );
@@ -124,6 +125,8 @@ fn shopping() {
                 &["registry", "search", "--limit", "3"],
                 &["registry", "search", "no-such-thing"],
                 &["registry", "search", "--tools", "issues"],
+                &["registry", "search", "--tools", "weather", "--limit", "1"],
+                &["registry", "search", "--tools", "no-such-thing"],
                 &["registry", "find", "weather.today"],
                 &["registry", "find", "no-such-thing"],
                 &["registry", "show", "io.github.ada/weather"],

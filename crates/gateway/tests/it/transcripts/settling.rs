@@ -38,6 +38,7 @@ fn approving() {
             &[
                 &["approvals", "list"],
                 &["approvals", "show", "stage:look_up"],
+                &["approvals", "show", "stage:look_p"],
                 &["execute", "stage", "look_up", "--args", "{}"],
                 &["approvals", "approve", "stage:look_out"],
                 &["approvals", "reject", "stage:look_up"],
@@ -69,6 +70,7 @@ fn remembering() {
                 &["audit", "tail"],
                 &["audit", "verify"],
                 &["audit", "search", "--decision", "maybe"],
+                &["audit", "search", "--server", "stge"],
                 &["keys", "list"],
                 &["keys", "revoke", "key-none"],
                 &[
@@ -99,6 +101,14 @@ fn remembering() {
                     "--as",
                     "anonymous",
                 ],
+                &[
+                    "policy",
+                    "explain",
+                    "stage:delete_note",
+                    "--as",
+                    "subject:ada",
+                ],
+                &["policy", "explain", "stage:look_at_note", "--as", "lcoal"],
                 &["policy", "explain", "stage:lok_at_note"],
                 &["infer", "github", "list_issues"],
             ],
@@ -129,7 +139,9 @@ fn looking_back() {
                 &["audit", "search", "--outcome", "refused"],
                 &["audit", "search", "--tool", "stage:nothing"],
                 &["audit", "export", "--format", "csv"],
+                &["audit", "export", "--format", "csv", "--json"],
                 &["audit", "export", "-o", "audit.jsonl"],
+                &["audit", "export", "-o", "audit.jsonl", "--json"],
                 &["audit", "export", "-o", "no/where.jsonl"],
                 &["audit", "verify"],
                 &["stats"],
@@ -168,5 +180,8 @@ fn keeping_lists() {
         );
         home.configure("servers:\n  gone: {command: /nowhere/at/all}\n");
         screen.runs(&home, &[&["cache", "warm"]]);
+        let tools = json!([reader("look_up", &json!({}))]);
+        let home = staged(&tools, "  gone: {command: /nowhere/at/all}\n", "");
+        screen.runs(&home, &[&["cache", "warm"], &["cache", "warm", "--json"]]);
     });
 }

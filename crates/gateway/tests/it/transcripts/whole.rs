@@ -8,10 +8,6 @@ use super::screen::place;
 
 /// Commands that fail only when a configuration does not load, which `broken.txt` shows for all.
 const CANNOT_FAIL: &[(&str, &str)] = &[
-    (
-        "config sources",
-        "it says of each file what is wrong with it",
-    ),
     ("status", "where nothing runs, that is its answer"),
     ("infer", "any two names mean something or nothing"),
     ("keys list", "an empty list is an answer"),
