@@ -65,13 +65,19 @@ impl Cache {
         let lists = known::kept_lists(&config, &context.surroundings);
         match self.command {
             Command::Show => show(context, &lists),
-            Command::Warm { servers, fresh } => warm::run(context, config, &servers, fresh),
+            Command::Warm { servers, fresh } => {
+                // Nobody is asked where nothing can be kept.
+                lists.inventory(now_ms()).map_err(unusable)?;
+                warm::run(context, config, &servers, fresh)
+            }
             Command::Clear { server } => clear(context, &lists, server.as_deref()),
         }
     }
 }
 
 fn unusable(error: impl std::fmt::Display) -> Failure {
+    let error = error.to_string();
+    let error = error.trim_end_matches('.');
     Failure::configuration(format!(
         "{error}; see that the directory can be read and written, or name another in cache.directory"
     ))

@@ -196,6 +196,18 @@ pub(super) fn in_commands(advice: &str, about: Option<(&str, &str)>) -> String {
             ", and give --idempotency-key",
         )
         .replace("Provide --idempotency-key", "Give --idempotency-key")
+        .replace("more time with `timeout`", "more time with --timeout")
+        .replace("eave out `select`", "eave out --select")
+}
+
+/// A message in the words of the command line, where it begins with what was given.
+pub(super) fn of_options(message: &str) -> String {
+    for option in ["select", "pattern"] {
+        if let Some(rest) = message.strip_prefix(&format!("`{option}`")) {
+            return format!("--{option}{rest}");
+        }
+    }
+    message.to_owned()
 }
 
 /// What the engine refused, as a command gives it back.
@@ -205,6 +217,7 @@ pub(super) fn refused(mut error: Box<Error>) -> Failure {
         .as_ref()
         .map(|(server, tool)| (server.as_str(), tool.as_str()));
     error.suggestion = error.suggestion.map(|advice| in_commands(&advice, about));
+    error.message = of_options(&error.message);
     let id = error.request_id.clone();
     let violations = error.more.violations.take().map(|found| found.listed);
     // The sentence names the first; a person wants to mend them all at once.

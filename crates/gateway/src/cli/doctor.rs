@@ -258,8 +258,11 @@ fn cache(context: &Context, config: &Config) -> Check {
 
 /// Whether files can be made in a directory, or the directory itself where it is missing.
 fn writable(directory: &Path) -> std::io::Result<()> {
-    let there = directory.ancestors().find(|folder| folder.is_dir());
+    let there = directory.ancestors().find(|folder| folder.exists());
     let there = there.ok_or(std::io::ErrorKind::NotFound)?;
+    if !there.is_dir() {
+        return Err(std::io::ErrorKind::NotADirectory.into());
+    }
     tempfile::NamedTempFile::new_in(there).map(drop)
 }
 

@@ -12,7 +12,9 @@ use toolcrib_core::Code;
 use toolcrib_core::limits::CALL_TIMEOUT_MS_ASKED_MAX;
 
 use super::Context;
-use super::counter::{asking, explained, local, one_tool, telling as told_beside, with_engine};
+use super::counter::{
+    asking, explained, local, of_options, one_tool, telling as told_beside, with_engine,
+};
 use super::watching::{self, Watcher};
 use crate::engine::Engine;
 use crate::engine::answer::{Answered, Outcome, Reply};
@@ -237,7 +239,7 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
 /// What is to be known about an answer beside itself.
 fn said_about(context: &mut Context, answered: &Answered) {
     if let Some(why) = &answered.unfiltered {
-        context.ui.note(why);
+        context.ui.note(of_options(why));
     }
     if answered.replayed {
         context

@@ -2,6 +2,7 @@
 
 use clap::Args;
 use serde_json::{Value, json};
+use toolcrib_config::Severity;
 
 use super::counter::{local, refused, with_engine_to_look};
 use super::{Context, running};
@@ -50,6 +51,9 @@ impl List {
                     .json(&json!({ "servers": servers, "process": process }));
             } else {
                 show(context, &found, everything, status, tools);
+                if found.servers.is_empty() {
+                    doubts(context, engine);
+                }
                 if status && process.is_none() && !found.servers.is_empty() {
                     context.ui.note(
                         "No process is running, so nothing is connected; `toolcrib doctor` tries every server.",
@@ -119,6 +123,14 @@ fn show(context: &mut Context, found: &Servers, everything: bool, status: bool, 
         context
             .ui
             .line("`toolcrib import` shows the servers that your other clients have.");
+    }
+}
+
+/// What may be the reason that there are no servers, such as a file that is not trusted.
+fn doubts(context: &mut Context, engine: &Engine) {
+    let found = engine.config().diagnostics.clone();
+    for doubt in found.iter().filter(|d| d.severity == Severity::Warning) {
+        context.ui.finding(&doubt.into());
     }
 }
 

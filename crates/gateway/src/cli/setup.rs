@@ -69,7 +69,7 @@ impl Setup {
         if offers.is_empty() && problems.is_empty() {
             return Err(nobody());
         }
-        if self.dry_run || !self.yes {
+        if !offers.is_empty() && (self.dry_run || !self.yes) {
             show(context, &offers, self.dry_run);
         }
         if self.dry_run && !offers.is_empty() && !context.ui.is_json() {
@@ -78,7 +78,7 @@ impl Setup {
         }
         let chosen = if self.dry_run {
             Vec::new()
-        } else if self.yes {
+        } else if self.yes || offers.is_empty() {
             offers
         } else {
             choose(context, offers)?

@@ -1,6 +1,6 @@
 //! The program on a terminal of its own.
 
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{Read, Write};
 use std::os::fd::OwnedFd;
 use std::process::{Child, Stdio};
 use std::time::Duration;
@@ -123,6 +123,8 @@ pub(crate) enum Input<'a> {
     Text(&'a str),
     /// The terminal, on which nobody types.
     Keyboard,
+    /// The terminal, on which somebody waits for a question and types.
+    Answer(&'a str, &'a str),
 }
 
 /// What a command shows on a screen of so many columns, what it says beside, and its exit code.
@@ -130,45 +132,38 @@ pub(crate) fn seen(home: &Home, arguments: &[&str], columns: u16) -> (String, St
     watched(home, arguments, columns, Input::Nothing, |_| {})
 }
 
-/// The same with something on standard input, and somebody who hears every line that is said beside.
+/// The same with something on standard input, and somebody who hears every line that is said beside. Both streams
+/// are terminals of that width, each for itself. The terminals are plain ones: nothing on them moves.
 pub(crate) fn watched(
     home: &Home,
     arguments: &[&str],
     columns: u16,
     input: Input<'_>,
-    mut hear: impl FnMut(&str) + Send,
+    hear: impl FnMut(&str) + Send,
 ) -> (String, String, Option<i32>) {
     let (mut screen, program) = terminal(columns);
+    let (beside, program_beside) = terminal(columns);
+    // What is typed goes in by a terminal of its own, so that it does not stand between what is shown.
+    let (keys, keyboard) = terminal(columns);
     let stdin = match input {
         Input::Nothing => Stdio::null(),
         Input::Text(_) => Stdio::piped(),
-        Input::Keyboard => program(),
+        Input::Keyboard | Input::Answer(..) => keyboard(),
     };
     let mut child = home
         .command(arguments)
-        .env("TERM", "xterm")
+        .env("TERM", "dumb")
         .stdin(stdin)
         .stdout(program())
-        .stderr(Stdio::piped())
+        .stderr(program_beside())
         .spawn()
         .unwrap();
-    drop(program);
     if let Input::Text(text) = input {
         let mut stdin = child.stdin.take().unwrap();
         stdin.write_all(text.as_bytes()).unwrap();
     }
-    let beside = BufReader::new(child.stderr.take().unwrap());
     std::thread::scope(|scope| {
-        let beside = scope.spawn(move || {
-            let mut said = String::new();
-            for line in beside.lines() {
-                let line = line.unwrap();
-                hear(&line);
-                said += &line;
-                said.push('\n');
-            }
-            said
-        });
+        let beside = scope.spawn(move || said_beside(beside, input, keys, hear));
         let mut bytes = Vec::new();
         let mut buffer = [0; 4096];
         // A terminal that no program has open any more answers with an error.
@@ -179,4 +174,34 @@ pub(crate) fn watched(
         let shown = String::from_utf8(bytes).unwrap().replace("\r\n", "\n");
         (shown, beside.join().unwrap(), code)
     })
+}
+
+/// Reads a terminal to its end, lets its lines be heard, and answers the question.
+fn said_beside(
+    mut terminal: std::fs::File,
+    input: Input<'_>,
+    mut keys: std::fs::File,
+    mut hear: impl FnMut(&str),
+) -> String {
+    let mut open = match input {
+        Input::Answer(question, answer) => Some((question, answer)),
+        _ => None,
+    };
+    let (mut bytes, mut heard) = (Vec::new(), 0);
+    let mut buffer = [0; 4096];
+    while let Ok(count @ 1..) = terminal.read(&mut buffer) {
+        bytes.extend(&buffer[..count]);
+        while let Some(length) = bytes[heard..].iter().position(|byte| *byte == b'\n') {
+            let line = String::from_utf8_lossy(&bytes[heard..heard + length]);
+            hear(line.trim_end_matches('\r'));
+            heard += length + 1;
+        }
+        if let Some((question, answer)) = open
+            && String::from_utf8_lossy(&bytes).contains(question)
+        {
+            keys.write_all(answer.as_bytes()).unwrap();
+            open = None;
+        }
+    }
+    String::from_utf8(bytes).unwrap().replace("\r\n", "\n")
 }

@@ -7,14 +7,18 @@ use crate::home::Home;
 use crate::stage::{reader, staged, tool};
 use crate::terminal::seen;
 
+mod broken;
+mod configuring;
 mod describing;
+mod executing;
+mod finding;
 mod running;
 mod screen;
 mod settling;
 mod whole;
 
+use screen::WIDTHS;
 pub(crate) use screen::veiled;
-use screen::{WIDTHS, check};
 
 /// A server with a tool that reads, one that fails and one that rules switch off.
 fn furnished() -> Home {
@@ -32,197 +36,6 @@ fn furnished() -> Home {
         "    description: Notes of the workshop\n",
         "toolRules:\n  - {pattern: ['secret_*'], enabled: false, tags: [private]}\n",
     )
-}
-
-#[test]
-fn finding_and_running() {
-    check("finding", |screen| {
-        let home = furnished();
-        screen.runs(
-            &home,
-            &[
-                &["list"],
-                &["search", "look at a note"],
-                &["list"],
-                &["list", "--status"],
-                &["list", "--tools"],
-                &["search", "note", "--limit", "1"],
-                &["list", "--nope"],
-                &["search", "zzzz qqqq"],
-                &["search", "note", "--server", "stge"],
-                &["search"],
-                &["search", "note", "--limit", "0"],
-                &["tools", "stage"],
-                &["tools", "stage", "--all", "--tags"],
-                &["tools", "stge"],
-                &["tools"],
-                &["inspect", "stage"],
-                &["inspect", "stage", "look_at_note", "--examples"],
-                &["inspect", "stage", "look_at_nte"],
-                &["execute", "stage", "echo"],
-                &["execute", "stage", "echo", "text=first"],
-                &["execute", "stage", "echo", "text=first", "--json"],
-                &["execute", "stage", "look_at_note", "title=first"],
-                &[
-                    "execute",
-                    "stage",
-                    "look_at_note",
-                    "--args",
-                    "{\"title\":\"first\"}",
-                    "--dry-run",
-                ],
-                &[
-                    "execute",
-                    "stage",
-                    "look_at_note",
-                    "--args",
-                    "{\"title\": 7}",
-                ],
-                &["execute", "stage", "look_at_note", "--args", "{"],
-                &[
-                    "execute",
-                    "stage",
-                    "look_at_note",
-                    "--args",
-                    "@nowhere.json",
-                ],
-                &["list", "--config", "nowhere.yaml"],
-                &["execute", "stage", "lok_at_note", "--args", "{}"],
-                &["execute", "stage", "secret_note", "--args", "{}"],
-                &["execute", "stage", "delete_note", "--args", "{}"],
-                &["mcp", "tools", "stage"],
-                &["serach", "note"],
-            ],
-        );
-    });
-}
-
-#[test]
-fn configuring() {
-    check("configuring", |screen| {
-        let home = Home::new();
-        home.configure("servers:\n  files: {command: files-server, args: [--root, /srv]}\n  remote: {url: 'https://example.com/mcp', enabled: false}\ntoolRules:\n  - {pattern: ['*delete*'], enabled: false, tags: [dangerous]}\n");
-        home.write(
-            ".cursor/mcp.json",
-            r#"{"mcpServers": {"a": {"command": "a-server"}}}"#,
-        );
-        screen.runs(
-            &home,
-            &[
-                &["config", "show"],
-                &["config", "show", "--nope"],
-                &["config", "validate"],
-                &["config", "validate", "--nope"],
-                &["config", "sources"],
-                &["config", "sources", "--nope"],
-                &["config", "reload"],
-                &["import"],
-                &["import", "--from", "nowhere.json"],
-                &["import", "--from", "curser"],
-                &["import", "--from", "cursor", "--dry-run"],
-                &["import", "--write"],
-                &["export", "--to", "cursor", "--undo"],
-                &["export", "--to", "cursor", "--dry-run"],
-                &["export", "--to", "cursor"],
-                &["export", "--to", "cursor"],
-                &["export", "--to", "cursor", "--undo"],
-                &["export", "--to", "curser"],
-                &["rules", "explain", "files:delete_file"],
-                &["rules", "explain", "files"],
-                &["setup", "--dry-run"],
-                &["setup"],
-                &["status"],
-                &["doctor", "--offline"],
-                &["doctor", "fils"],
-                &["doctor", "--nope"],
-                &["stats"],
-                &["stats", "--since", "soon"],
-                &["completions", "bash"],
-                &["completions", "tcsh"],
-            ],
-        );
-    });
-}
-
-#[test]
-fn trusting() {
-    check("trusting", |screen| {
-        let home = Home::new();
-        home.write(
-            "work/toolcrib.yaml",
-            "servers: {p: {command: prog, args: [--token=abc]}}\n",
-        );
-        screen.runs(
-            &home,
-            &[
-                &["config", "show"],
-                &["trust", "--list"],
-                &["trust"],
-                &["trust", "--yes"],
-                &["trust", "--list"],
-                &["trust", "--revoke"],
-                &["trust", "--yes", "nowhere"],
-            ],
-        );
-    });
-}
-
-#[test]
-fn with_a_broken_configuration() {
-    check("broken", |screen| {
-        let home = Home::new();
-        home.configure("servers: {a: {command: x}}\ntoolRules: 7\n");
-        home.write(".cursor/mcp.json", "{");
-        screen.runs(
-            &home,
-            &[
-                &["config", "show"],
-                &["config", "validate"],
-                &["config", "sources"],
-                &["list"],
-                &["import"],
-                &["doctor", "--offline"],
-                &["serve"],
-            ],
-        );
-        screen.at_the_keyboard(&home, &[]);
-    });
-}
-
-#[test]
-fn setting_up_and_back() {
-    check("setup", |screen| {
-        let home = Home::new();
-        home.write(
-            ".cursor/mcp.json",
-            "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a-server\"}\n  }\n}\n",
-        );
-        screen.at_the_keyboard(&home, &[]);
-        screen.runs(
-            &home,
-            &[
-                &["setup", "--dry-run"],
-                &["setup", "--yes"],
-                &["setup", "--yes"],
-                &["setup", "--undo"],
-                &["setup", "--undo"],
-                &["setup", "curser", "--yes"],
-                &["setup", "docker-mcp", "--yes"],
-            ],
-        );
-        screen.at_the_keyboard(&Home::new(), &[]);
-    });
-}
-
-#[test]
-fn playing() {
-    check("demo", |screen| {
-        let home = Home::new();
-        screen.runs(
-            &home,
-            &[&["demo"], &["demo", "setup"], &["demo", "nowhere"]],
-        );
-    });
 }
 
 #[test]

@@ -9,8 +9,8 @@ use toolcrib_config::export::addition::{self, NewAdapter};
 use toolcrib_config::places::Places;
 
 use super::Reading;
-use crate::cli::Context;
 use crate::cli::shown::counted;
+use crate::cli::{Context, export};
 use crate::failure::Failure;
 use crate::ui::{Line, Tone};
 
@@ -123,6 +123,6 @@ fn write(context: &Context, target: &Path, adapter: &NewAdapter<'_>) -> Result<(
             "{shown} has an adapter {} already; give another --name",
             adapter.name
         )),
-        error => Failure::configuration(error.to_string()),
+        error => export::refused(&error),
     })
 }

@@ -8,7 +8,7 @@ use crate::home::Home;
 use crate::stage::{hostile, offer, reader, staged, tool};
 use crate::terminal::Input;
 
-const SHOP: &str = "openapi: 3.0.0
+pub(super) const SHOP: &str = "openapi: 3.0.0
 info: {title: Shop}
 servers: [{url: https://api.example.com}]
 components: {securitySchemes: {token: {type: http, scheme: bearer}}}
@@ -57,6 +57,16 @@ fn introspecting() {
                 &known,
                 &["introspect", "/nowhere/at/all", "--name", "gone"],
                 &["introspect", "http://127.0.0.1:1/mcp", "--name", "deaf"],
+                &["introspect", &program, "--name", "a:b"],
+                &[
+                    "introspect",
+                    &program,
+                    "--name",
+                    "new",
+                    "--auth-env",
+                    "NOWHERE_SET",
+                ],
+                &["introspect", &program, "--nope"],
             ],
         );
     });

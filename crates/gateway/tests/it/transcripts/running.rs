@@ -3,21 +3,24 @@
 use std::fmt::Write as _;
 
 use rustix::process::Signal;
+use serde_json::json;
 use toolcrib_testkit::issuer;
 
+use super::finding::NOTES;
 use super::furnished;
 use super::screen::{Screen, check, veiled};
 use crate::home::Home;
 use crate::login::World;
 use crate::registry::Market;
 use crate::terminal::Input;
+use crate::web::Web;
 
 /// Nothing to connect to, and nobody who looks at files in the middle.
 const QUIET: &str = "servers: {off: {command: x, enabled: false}}\nwatch: false\n";
 
 /// Serves while something else is done, and notes the log when it has ended.
-fn serve(screen: &mut Screen, home: &Home, during: impl FnOnce(&mut Screen)) {
-    let mut server = home.serve(&["--color", "never"]);
+fn serve(screen: &mut Screen, home: &Home, options: &[&str], during: impl FnOnce(&mut Screen)) {
+    let mut server = home.serve(&[options, &["--color", "never"]].concat());
     during(screen);
     server.signal(Signal::TERM);
     let code = server.ends().code().unwrap();
@@ -27,7 +30,8 @@ fn serve(screen: &mut Screen, home: &Home, during: impl FnOnce(&mut Screen)) {
         veiled(home, &server.rest().join("\n"))
     );
     let _ = writeln!(text, "-- exit code {code}");
-    screen.remember(home, "toolcrib serve", text);
+    let line = [&["toolcrib", "serve"], options].concat().join(" ");
+    screen.remember(home, &line, text);
 }
 
 #[test]
@@ -35,15 +39,13 @@ fn serving() {
     check("serving", |screen| {
         let home = Home::new();
         home.configure(QUIET);
-        serve(screen, &home, |screen| {
-            screen.runs(&home, &[&["status"], &["config", "reload"]]);
+        serve(screen, &home, &[], |screen| {
+            screen.types(&home, &["status", "config reload"]);
             home.configure("servers: 7\n");
-            screen.runs(
-                &home,
-                &[&["config", "reload"], &["config", "reload", "--pid", "1"]],
-            );
+            screen.types(&home, &["config reload", "status", "config reload --pid 1"]);
             home.configure(QUIET);
         });
+        serve(screen, &home, &["--profile", "gateway"], |_| {});
         screen.runs(
             &home,
             &[
@@ -59,10 +61,41 @@ fn serving() {
 }
 
 #[test]
+fn beside_a_process() {
+    check("beside", |screen| {
+        let home = Home::new();
+        home.configure(&format!(
+            "watch: false\nservers:\n{NOTES}  gone: {{command: /nowhere/at/all}}\n  off: {{command: x, enabled: false}}\n"
+        ));
+        let mut web = Web::start(&home);
+        for server in ["notes", "gone"] {
+            let arguments = json!({"server": server, "tool": "list_notes", "arguments": {}});
+            let call = json!({"name": "execute_tool", "arguments": arguments});
+            web.request("tools/call", &call.to_string());
+        }
+        screen.types(
+            &home,
+            &[
+                "list",
+                "list --status",
+                "list --tools",
+                "config show",
+                "status",
+                "doctor",
+            ],
+        );
+    });
+}
+
+#[test]
 fn examining() {
     check("examining", |screen| {
         let home = furnished();
         screen.runs(&home, &[&["doctor", "stage"]]);
+        let well = Home::new();
+        well.configure(&format!("servers:\n{NOTES}"));
+        assert_eq!(well.run(&["setup", "cursor", "--yes"]).code, Some(0));
+        screen.types(&well, &["doctor"]);
         home.configure(
             "servers:\n  gone: {command: /nowhere/at/all}\n  off: {command: x, enabled: false}\n",
         );
@@ -74,6 +107,23 @@ fn examining() {
                 &["tools", "gone"],
                 &["inspect", "gone", "anything"],
                 &["execute", "gone", "anything", "--args", "{}"],
+                &["policy", "explain", "gone:anything"],
+                &["search", "anything"],
+                &["search", "anything", "--server", "gone"],
+                &["export-rtfs", "gone"],
+                &["registry-file", "write", "--path", "operations.json"],
+            ],
+        );
+        home.configure(&format!(
+            "servers:\n  gone: {{command: /nowhere/at/all}}\n{NOTES}"
+        ));
+        screen.types(
+            &home,
+            &[
+                "search 'write a note'",
+                "search 'write a note' --json --limit 1",
+                "registry-file write --path operations.json",
+                "registry-file check --path operations.json",
             ],
         );
     });
@@ -136,12 +186,30 @@ fn shopping() {
                 &["registry", "add", "io.github.ada/weather"],
                 &["registry", "add", "io.github.ada/weather"],
                 &["registry", "add", "io.github.ada/weather", "--pin", "9"],
+                &[
+                    "registry",
+                    "add",
+                    "io.github.ada/weather",
+                    "--name",
+                    "sky",
+                    "--via",
+                    "nothing",
+                ],
                 &["registry", "add", "io.github.carol/desk"],
                 &["registry", "add", "com.example/open-notes"],
             ],
         );
         let home = Home::new();
         home.configure("registry:\n  url: http://127.0.0.1:1\n");
-        screen.runs(&home, &[&["registry", "search", "x"]]);
+        screen.types(
+            &home,
+            &[
+                "registry search x",
+                "registry search x --tools",
+                "registry show x",
+                "registry find x",
+                "registry add x",
+            ],
+        );
     });
 }

@@ -38,6 +38,14 @@ impl Screen {
         }
     }
 
+    /// Runs commands as they are typed, one a line; what stands in single quotes is one argument.
+    pub(super) fn types(&mut self, home: &Home, lines: &[&str]) {
+        for line in lines {
+            let arguments = words(line);
+            self.run(home, &arguments, Input::Nothing, |_| {});
+        }
+    }
+
     /// Runs a command that a person starts, who then types nothing.
     pub(super) fn at_the_keyboard(&mut self, home: &Home, arguments: &[&str]) {
         self.run(home, arguments, Input::Keyboard, |_| {});
@@ -61,15 +69,16 @@ impl Screen {
         let (out, err, code) = watched(home, &all, self.columns, input, hear);
         let given = match input {
             Input::Text(text) => format!("    < {text}"),
+            Input::Answer(_, keys) => format!("    < {}", keys.escape_default()),
             Input::Nothing | Input::Keyboard => String::new(),
         };
-        let mut text = veiled(home, &out);
+        let mut text = veiled(home, &settled(&out));
         if !err.is_empty() {
-            let err = veiled(home, err.trim_end());
+            let err = veiled(home, settled(&err).trim_end());
             let _ = writeln!(text, "-- on standard error:\n{}", err.trim_end());
         }
         let _ = writeln!(text, "-- exit code {}", code.unwrap());
-        let line = ["toolcrib"].iter().chain(arguments).copied();
+        let line = ["toolcrib"].iter().chain(arguments).map(|word| typed(word));
         let line = line.collect::<Vec<_>>().join(" ");
         self.remember(home, &format!("{line}{given}"), text);
     }
@@ -81,6 +90,70 @@ impl Screen {
             text,
         });
     }
+}
+
+/// An argument as it has to be typed.
+fn typed(word: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "-_./:=,@[]".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        word.to_owned()
+    } else {
+        format!("'{word}'")
+    }
+}
+
+/// What stands on a screen after everything on it was written, taken back and written over.
+fn settled(text: &str) -> String {
+    let mut rows = vec![Vec::new()];
+    let (mut row, mut column) = (0_usize, 0);
+    let mut rest = text.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '\n' => (row, column) = (row + 1, 0),
+            '\r' => column = 0,
+            '\u{1b}' => {
+                let number: String = rest
+                    .by_ref()
+                    .skip_while(|c| *c == '[')
+                    .take_while(|c| !matches!(c, 'A' | 'B' | 'G' | 'J' | 'K' | 'h' | 'l' | 'm'))
+                    .collect();
+                let sequence = &text[..text.len() - rest.as_str().len()];
+                let count = number.parse().unwrap_or(1);
+                match sequence.chars().next_back() {
+                    Some('A') => row = row.saturating_sub(count),
+                    Some('B') => row += count,
+                    Some('G') => column = count - 1,
+                    Some('J') => rows.truncate(row),
+                    Some('K') => rows[row].clear(),
+                    _ => {}
+                }
+            }
+            c => {
+                let line: &mut Vec<char> = &mut rows[row];
+                line.resize(line.len().max(column + 1), ' ');
+                line[column] = c;
+                column += 1;
+            }
+        }
+        rows.resize_with(rows.len().max(row + 1), Vec::new);
+    }
+    let rows: Vec<String> = rows.into_iter().map(String::from_iter).collect();
+    rows.join("\n")
+}
+
+/// The arguments of a line.
+fn words(line: &str) -> Vec<&str> {
+    let (mut words, mut rest) = (Vec::new(), line);
+    while !rest.is_empty() {
+        let (quoted, text) = match rest.strip_prefix('\'') {
+            Some(text) => ("' ", text),
+            None => (" ", rest),
+        };
+        let (word, after) = text.split_once(quoted).unwrap_or((text, ""));
+        words.push(word.trim_end_matches('\''));
+        rest = after;
+    }
+    words
 }
 
 /// Plays on a screen of each width and compares what was seen.
@@ -137,6 +210,7 @@ static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         ),
         (r"\btck_[0-9a-f]{64}\b", "tck_[SECRET]"),
         (r"\bkey-[0-9a-f]{16}\b", "key-[0123456789]"),
+        (r"\bc-[0-9a-f]{16}\b", "c-[01234567890123]"),
         (r"\b([ts])-[0-9a-f]{12}\b", "$1-[0123456789]"),
         (r"\btoolcrib-demo-\w{6}\b", "toolcrib-demo-[DEMO]"),
         (r"\b[0-9a-f]{64}\b", "[HASH]"),
@@ -198,7 +272,7 @@ pub(crate) fn veiled(home: &Home, text: &str) -> String {
             "  ✓ system time: [NOW]"
         } else if line.starts_with("Since ") {
             "Since [WHEN]"
-        } else if line.contains("database: ") {
+        } else if line.contains("✓ database: ") {
             "  ✓ database: [STORE]"
         } else if let Some(at) = line.find(".toolcrib-backup-") {
             return format!("{out}{}.toolcrib-backup-[TIME]\n", &line[..at]);

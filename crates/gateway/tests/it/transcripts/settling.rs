@@ -1,6 +1,9 @@
 //! What waits for a person, what was done, and who may do it.
 
+use std::time::Duration;
+
 use serde_json::json;
+use toolcrib_store::approval::confirmation::Call;
 use toolcrib_store::audit::Outcome;
 
 use super::furnished;
@@ -48,6 +51,7 @@ fn approving() {
                 &["approvals", "approve", "nothing"],
                 &["approvals", "reject", "nothing"],
                 &["approve", "nothing"],
+                &["approve", "stage:look_up"],
             ],
         );
         let home = Home::new();
@@ -116,6 +120,114 @@ fn remembering() {
         let listed = home.run(&["keys", "list", "--json"]).json();
         let id = listed["keys"][0]["id"].as_str().unwrap().to_owned();
         screen.runs(&home, &[&["keys", "revoke", &id], &["keys", "revoke", &id]]);
+        screen.types(
+            &home,
+            &[
+                "keys create brief --scope stage:* --expires 1s",
+                "keys create long --scope *:read,stage:write",
+            ],
+        );
+        std::thread::sleep(Duration::from_millis(1100));
+        screen.types(
+            &home,
+            &[
+                "keys list",
+                "policy explain stage:delete_note --as nobody",
+                "policy explain stage:delete_note --confirmed --key",
+                "policy explain stage",
+                "stats",
+            ],
+        );
+    });
+}
+
+#[test]
+fn confirming() {
+    check("confirming", |screen| {
+        let mut effect = tool("effect", &json!({"key": {"type": "string"}}));
+        effect["annotations"] = json!({"destructiveHint": true});
+        let home = staged(&json!([effect]), "", "policy: {confirmation: human}\n");
+        let call = "execute stage effect key=a --confirmed --idempotency-key k";
+        screen.types(&home, &[call, "approvals list"]);
+        let waiting = home.run(&["approvals", "list", "--json"]).json();
+        let id = waiting["approvals"][0]["id"].as_str().unwrap();
+        screen.runs(&home, &[&["approvals", "show", id], &["approve", id]]);
+        screen.types(&home, &[call]);
+        screen.runs(&home, &[&["approve", id]]);
+        let late = waited_too_long(&home);
+        screen.runs(
+            &home,
+            &[
+                &["approvals", "show", &late],
+                &["approve", &late],
+                &["approvals", "approve", &late],
+                &["approvals", "reject", &late],
+                &["approvals", "list", "--all"],
+            ],
+        );
+    });
+}
+
+/// A call that a person was asked about a day ago.
+fn waited_too_long(home: &Home) -> String {
+    let call = Call {
+        server: "stage".into(),
+        tool: "effect".into(),
+        args_hash: "i".into(),
+        caller: "local".into(),
+    };
+    let long_ago = jiff::Timestamp::now().as_millisecond() - 24 * 60 * 60 * 1000;
+    remember(home, async |store| {
+        let request = store.challenge(&call, "{}", [2; 8], long_ago);
+        request.await.unwrap().id
+    })
+}
+
+#[test]
+fn without_a_store() {
+    check("unreadable", |screen| {
+        let home = furnished();
+        home.write(
+            ".local/share/toolcrib/store/toolcrib.db",
+            "this is no database, it is a letter to a friend of mine",
+        );
+        home.write(".cache/toolcrib", "this is no directory");
+        screen.types(
+            &home,
+            &[
+                "cache show",
+                "cache clear",
+                "cache clear stage",
+                "cache warm",
+                "approvals list",
+                "approvals show stage",
+                "approvals approve stage",
+                "approvals reject stage",
+                "approve stage",
+                "audit tail",
+                "audit search",
+                "audit export",
+                "audit verify",
+                "keys list",
+                "keys create ci --scope stage:read",
+                "keys revoke key-none",
+                "policy explain stage:look_at_note",
+                "stats",
+                "list",
+                "tools stage",
+                "inspect stage:look_at_note",
+                "search note",
+                "search --forget",
+                "execute stage:look_at_note title=a",
+                "export-rtfs",
+                "registry-file write --path operations.json",
+                "introspect /nowhere/at/all --name new",
+                "login stage",
+                "logout stage",
+                "serve",
+                "doctor",
+            ],
+        );
     });
 }
 
@@ -138,6 +250,7 @@ fn looking_back() {
                 &["audit", "tail", "--since", "soon"],
                 &["audit", "search", "--outcome", "refused"],
                 &["audit", "search", "--tool", "stage:nothing"],
+                &["audit", "export"],
                 &["audit", "export", "--format", "csv"],
                 &["audit", "export", "--format", "csv", "--json"],
                 &["audit", "export", "-o", "audit.jsonl"],
@@ -177,6 +290,12 @@ fn keeping_lists() {
                 &["cache", "clear", "stage"],
                 &["cache", "clear"],
             ],
+        );
+        let many = (0..80).map(|n| tool(&format!("take_note_{n}"), &json!({})));
+        let many = staged(&json!(many.collect::<Vec<_>>()), "", "");
+        screen.types(
+            &many,
+            &["cache warm", "stats", "stats --nope", "stats --since soon"],
         );
         home.configure("servers:\n  gone: {command: /nowhere/at/all}\n");
         screen.runs(&home, &[&["cache", "warm"]]);

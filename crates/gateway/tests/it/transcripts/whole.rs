@@ -16,7 +16,7 @@ const CANNOT_FAIL: &[(&str, &str)] = &[
 ];
 
 /// The commands of the book, each with the exit codes that its help documents.
-fn commands() -> BTreeMap<String, BTreeSet<i32>> {
+pub(super) fn commands() -> BTreeMap<String, BTreeSet<i32>> {
     let book = include_str!("../../../../../docs/cli.md");
     let code = Regex::new(r"[:,]\s+(\d) ").unwrap();
     let chapters = book.split("\n## `toolcrib").skip(1);
