@@ -140,7 +140,9 @@ pub enum Direct {
     #[command(after_help = "\
 Examples:
   toolcrib status          what runs, on which configuration, with how many servers
-  toolcrib status --json   for programs")]
+  toolcrib status --json   for programs
+
+Exit codes: 0 what runs is shown, also where nothing does, 1 wrong arguments.")]
     Status,
     Doctor(doctor::Doctor),
     Completions(completions::Completions),

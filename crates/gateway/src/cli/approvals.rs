@@ -41,7 +41,10 @@ enum ApprovalsCommand {
     #[command(after_help = "\
 Examples:
   toolcrib approvals list
-  toolcrib approvals list --all   also what was settled or ran out")]
+  toolcrib approvals list --all   also what was settled or ran out
+
+Exit codes: 0 what waits is listed, 1 wrong arguments, 2 the configuration does not load, 3 the \
+store cannot be used.")]
     List {
         /// Show also what was settled or ran out
         #[arg(long)]
@@ -50,7 +53,10 @@ Examples:
     /// Show what waits in full, with what changed
     #[command(after_help = "\
 Examples:
-  toolcrib approvals show github:create_issue")]
+  toolcrib approvals show github:create_issue
+
+Exit codes: 0 it is shown, 1 wrong arguments, 2 there is nothing of that name, or the configuration \
+does not load, 3 the store cannot be used.")]
     Show {
         /// An id, SERVER, or SERVER:TOOL
         #[arg(add = super::completions::server_or_id())]
@@ -60,7 +66,10 @@ Examples:
     #[command(after_help = "\
 Examples:
   toolcrib approvals approve github:create_issue
-  toolcrib approvals approve github   the server and all of its tools")]
+  toolcrib approvals approve github   the server and all of its tools
+
+Exit codes: 0 it is approved, 1 wrong arguments, 2 nothing of that name waits, or the configuration \
+does not load, 3 its time ran out, or the store cannot be used.")]
     Approve {
         /// An id, SERVER, or SERVER:TOOL
         #[arg(add = super::completions::server_or_id())]
@@ -69,7 +78,10 @@ Examples:
     /// Reject what waits
     #[command(after_help = "\
 Examples:
-  toolcrib approvals reject github:create_issue")]
+  toolcrib approvals reject github:create_issue
+
+Exit codes: 0 it is rejected, 1 wrong arguments, 2 nothing of that name waits, or the configuration \
+does not load, 3 its time ran out, or the store cannot be used.")]
     Reject {
         /// An id, SERVER, or SERVER:TOOL
         #[arg(add = super::completions::server_or_id())]
@@ -82,7 +94,10 @@ Examples:
 #[command(after_help = "\
 Examples:
   toolcrib approve github:create_issue
-  toolcrib approve github")]
+  toolcrib approve github
+
+Exit codes: 0 it is approved, 1 wrong arguments, 2 nothing of that name waits, or the configuration \
+does not load, 3 its time ran out, or the store cannot be used.")]
 pub struct Approve {
     /// An id, SERVER, or SERVER:TOOL
     #[arg(add = super::completions::server_or_id())]

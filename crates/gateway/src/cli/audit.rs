@@ -41,7 +41,10 @@ enum AuditCommand {
     #[command(after_help = "\
 Examples:
   toolcrib audit tail
-  toolcrib audit tail --follow --json | jq .tool_id")]
+  toolcrib audit tail --follow --json | jq .tool_id
+
+Exit codes: 0 the records are shown, 1 wrong arguments, 2 the configuration does not load, 3 the \
+store cannot be used.")]
     Tail {
         /// How many
         #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
@@ -56,7 +59,10 @@ Examples:
     #[command(after_help = "\
 Examples:
   toolcrib audit search --decision refused --since 2h
-  toolcrib audit search --tool github:create_issue --json")]
+  toolcrib audit search --tool github:create_issue --json
+
+Exit codes: 0 the records are shown, 1 wrong arguments, 2 the configuration does not load, 3 the \
+store cannot be used.")]
     Search {
         /// Show at most so many
         #[arg(long, value_name = "COUNT", default_value_t = 100)]
@@ -71,7 +77,10 @@ Examples:
     #[command(after_help = "\
 Examples:
   toolcrib audit export > records.jsonl
-  toolcrib audit export --format csv --since 7d --output week.csv")]
+  toolcrib audit export --format csv --since 7d --output week.csv
+
+Exit codes: 0 the records are written, 1 wrong arguments, 2 the configuration does not load, 3 the \
+file cannot be written, or the store cannot be used.")]
     Export {
         /// The form
         #[arg(long, value_enum, default_value = "jsonl")]
@@ -85,7 +94,10 @@ Examples:
     /// Check that no record was altered or removed
     #[command(after_help = "\
 Examples:
-  toolcrib audit verify")]
+  toolcrib audit verify
+
+Exit codes: 0 the log is intact, 1 wrong arguments, 2 the configuration does not load, 3 it is not \
+intact, or the store cannot be used.")]
     Verify,
 }
 

@@ -31,13 +31,19 @@ enum Command {
     /// Show what is kept, and how old it is
     #[command(after_help = "\
 Examples:
-  toolcrib cache show")]
+  toolcrib cache show
+
+Exit codes: 0 what is kept is shown, 1 wrong arguments, 2 it cannot be read, or the configuration \
+does not load.")]
     Show,
     /// Ask servers for their tools and keep them, so that a search needs no connection
     #[command(after_help = "\
 Examples:
   toolcrib cache warm
-  toolcrib cache warm github --fresh")]
+  toolcrib cache warm github --fresh
+
+Exit codes: 0 every list is kept, 1 wrong arguments, 2 there is no such server, nothing can be kept, \
+or the configuration does not load, 3 a server cannot be asked.")]
     Warm {
         /// The servers; all that are switched on unless given
         #[arg(value_name = "SERVER", add = super::completions::server())]
@@ -50,7 +56,10 @@ Examples:
     #[command(after_help = "\
 Examples:
   toolcrib cache clear
-  toolcrib cache clear github")]
+  toolcrib cache clear github
+
+Exit codes: 0 it is cleared, 1 wrong arguments, 2 there is no such server, nothing can be removed, \
+or the configuration does not load.")]
     Clear {
         /// The server; everything unless given
         #[arg(add = super::completions::server())]

@@ -36,7 +36,9 @@ Examples:
   toolcrib completions zsh > \"${fpath[1]}/_toolcrib\"
   toolcrib completions fish > ~/.config/fish/completions/toolcrib.fish
   toolcrib completions powershell >> $PROFILE
-  toolcrib completions elvish >> ~/.elvish/rc.elv")]
+  toolcrib completions elvish >> ~/.elvish/rc.elv
+
+Exit codes: 0 it is written, 1 wrong arguments.")]
 pub struct Completions {
     /// The shell
     #[arg(value_enum)]

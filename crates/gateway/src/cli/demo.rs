@@ -24,7 +24,9 @@ use crate::ui::{Line, Tone, Ui};
 Examples:
   toolcrib demo         an agent at the counter
   toolcrib demo setup   how the servers of five clients become one configuration
-  toolcrib demo --json  every step with its answer, tokens and time, for programs")]
+  toolcrib demo --json  every step with its answer, tokens and time, for programs
+
+Exit codes: 0 it was played to its end, 1 wrong arguments, 2 there is no place to play it.")]
 pub struct Demo {
     /// Which story
     #[arg(value_enum, default_value = "agent")]
@@ -369,10 +371,7 @@ fn put(path: &Path, text: &str) -> Result<(), Failure> {
 }
 
 fn broken(what: &str, error: &std::io::Error) -> Failure {
-    Failure::new(
-        Code::ConfigurationError,
-        format!(
-            "the stage of the demo cannot be {what}: {error}; check the directory for temporary files"
-        ),
-    )
+    Failure::configuration(format!(
+        "the stage of the demo cannot be {what}: {error}; check the directory for temporary files"
+    ))
 }

@@ -28,7 +28,8 @@ Examples:
   toolcrib doctor --offline      connect to nothing
   toolcrib doctor --json         the same for programs
 
-Exit codes: 0 all is well or only worth knowing, 1 wrong arguments, 2 the configuration or\nanother file or place of this machine is broken, 3 a server or the store cannot be used.")]
+Exit codes: 0 all is well or only worth knowing, 1 wrong arguments, 2 the configuration or \
+another file or place of this machine is broken, 3 a server or the store cannot be used.")]
 pub struct Doctor {
     /// Only these servers; all of them unless given
     #[arg(value_name = "SERVER", add = super::completions::server())]

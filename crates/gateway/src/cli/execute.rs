@@ -31,7 +31,7 @@ use crate::ui::{Line, Tone};
 /// tool's schema has them.
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json\n  toolcrib execute filesystem:read_file path=README.md\n  toolcrib execute github create_issue --args @issue.json\n  toolcrib execute github create_issue --args -\n  toolcrib execute github delete_repo repo=x --dry-run\n\nExit codes: 0 it was done, 1 wrong arguments, 2 there is no such server or tool, or the\nconfiguration does not load, 3 it was tried or refused, and not done, 4 the tool is switched off."
+    after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json\n  toolcrib execute filesystem:read_file path=README.md\n  toolcrib execute github create_issue --args @issue.json\n  toolcrib execute github create_issue --args -\n  toolcrib execute github delete_repo repo=x --dry-run\n\nExit codes: 0 it was done, 1 wrong arguments, 2 there is no such server or tool, or the configuration does not load, 3 it was tried or refused, and not done, 4 the tool is switched off."
 )]
 pub struct Execute {
     /// The server, or the tool as SERVER:TOOL

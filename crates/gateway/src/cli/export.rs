@@ -20,7 +20,9 @@ use crate::ui::Line;
 Examples:
   toolcrib export --to cursor
   toolcrib export --to claude-code --project   into the file of the working directory
-  toolcrib export --to cursor --undo")]
+  toolcrib export --to cursor --undo
+
+Exit codes: 0 it is as was asked for, 1 wrong arguments, 2 a file cannot be read or written.")]
 pub struct Export {
     /// The client
     #[arg(long, value_name = "CLIENT", add = super::completions::client())]

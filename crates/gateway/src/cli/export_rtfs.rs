@@ -23,7 +23,11 @@ use crate::ui::Line;
 Examples:
   toolcrib export-rtfs                               every server, for review
   toolcrib export-rtfs github --dir out --dialect ccos
-  toolcrib export-rtfs github --introspect-outputs   learns what its reading tools answer")]
+  toolcrib export-rtfs github --introspect-outputs   learns what its reading tools answer
+
+Exit codes: 0 every file is written, 1 wrong arguments, 2 there is no such server, or the \
+configuration does not load, 3 a server cannot be asked, a file cannot be written, or the store \
+cannot be used.")]
 pub struct ExportRtfs {
     /// The servers; all that are switched on unless given
     #[arg(value_name = "SERVER", add = super::completions::server())]

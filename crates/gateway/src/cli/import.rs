@@ -31,7 +31,10 @@ Examples:
   toolcrib import                    what is where
   toolcrib import --write            write it down
   toolcrib import --from cursor      only this client
-  toolcrib import --from ./mcp.json  a file")]
+  toolcrib import --from ./mcp.json  a file
+
+Exit codes: 0 what was found is shown or written, 1 wrong arguments, 2 a file cannot be read, is \
+there already, or cannot be written.")]
 pub struct Import {
     /// Only this client's files, or only this file
     #[arg(long, value_name = "CLIENT|FILE", add = super::completions::client())]

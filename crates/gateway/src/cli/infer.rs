@@ -10,7 +10,9 @@ use crate::failure::Failure;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolcrib infer github create_issue")]
+  toolcrib infer github create_issue
+
+Exit codes: 0 what the names mean is shown, 1 wrong arguments, 2 the configuration does not load.")]
 pub struct Infer {
     /// The server's name
     #[arg(add = super::completions::server())]

@@ -31,7 +31,8 @@ Examples:
   toolcrib inspect github:create_issue                     as `toolcrib search` prints it
   toolcrib inspect github create_issue --examples --json
 
-Exit codes: 0 the tool is shown, 1 wrong arguments, 2 there is no such server or tool, or the\nconfiguration does not load, 3 the server cannot be asked.")]
+Exit codes: 0 the tool is shown, 1 wrong arguments, 2 there is no such server or tool, or the \
+configuration does not load, 3 the server cannot be asked, or the store cannot be used.")]
 pub struct Inspect {
     /// The server, or the tool as SERVER:TOOL
     #[arg(add = super::completions::server_or_id())]

@@ -36,7 +36,10 @@ use crate::ui::{Line, Tone};
 Examples:
   toolcrib introspect https://mcp.example.com/mcp --name example --auth-env EXAMPLE_TOKEN
   toolcrib introspect 'npx -y @modelcontextprotocol/server-everything' --name everything
-  toolcrib introspect uvx --name git -- mcp-server-git --repository .")]
+  toolcrib introspect uvx --name git -- mcp-server-git --repository .
+
+Exit codes: 0 it waits for approval, 1 wrong arguments, 2 the configuration does not load, 3 the \
+server cannot be asked, or the store cannot be used.")]
 pub struct Introspect {
     /// Its address, or the command that starts it (in quotes, or with its arguments behind `--`)
     #[arg(value_name = "URL|COMMAND")]

@@ -28,7 +28,10 @@ enum KeysCommand {
     #[command(after_help = "\
 Examples:
   toolcrib keys create ci --scope github:read
-  toolcrib keys create ops --scope github:*,jira:read --expires 90d")]
+  toolcrib keys create ops --scope github:*,jira:read --expires 90d
+
+Exit codes: 0 the key is made, 1 wrong arguments, 2 the configuration does not load, 3 the store \
+cannot be used.")]
     Create {
         /// What the key is for
         name: String,
@@ -47,12 +50,18 @@ Examples:
     /// List the keys, without their secrets
     #[command(after_help = "\
 Examples:
-  toolcrib keys list")]
+  toolcrib keys list
+
+Exit codes: 0 the keys are listed, 1 wrong arguments, 2 the configuration does not load, 3 the store \
+cannot be used.")]
     List,
     /// Refuse a key from now on
     #[command(after_help = "\
 Examples:
-  toolcrib keys revoke key-0123456789abcdef")]
+  toolcrib keys revoke key-0123456789abcdef
+
+Exit codes: 0 the key is refused from now on, 1 wrong arguments, or there is no such key, 2 the \
+configuration does not load, 3 the store cannot be used.")]
     Revoke {
         /// The key's id, as `keys list` shows it
         id: String,

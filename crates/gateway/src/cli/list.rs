@@ -25,7 +25,8 @@ Examples:
   toolcrib list --status   only how they stand
   toolcrib list --json     for programs
 
-Exit codes: 0 the servers are listed, 1 wrong arguments, 2 the configuration does not load.")]
+Exit codes: 0 the servers are listed, 1 wrong arguments, 2 the configuration does not load, 3 the \
+store cannot be used.")]
 pub struct List {
     /// Show how each server stands, and nothing else of it
     #[arg(long)]

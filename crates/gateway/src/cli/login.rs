@@ -31,7 +31,10 @@ mod callback;
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolcrib login linear")]
+  toolcrib login linear
+
+Exit codes: 0 the tokens are kept, 1 wrong arguments, or the server takes no login, 2 there is no \
+such server, or the configuration does not load, 3 the login failed, or the store cannot be used.")]
 pub struct Login {
     /// The server's name in the configuration
     #[arg(add = super::completions::server())]
@@ -60,7 +63,10 @@ pub struct Login {
 #[derive(Debug, Args)]
 #[command(after_help = "\
 Examples:
-  toolcrib logout linear")]
+  toolcrib logout linear
+
+Exit codes: 0 no tokens are kept any more, 1 wrong arguments, 2 there is no such server, or the \
+configuration does not load, 3 the store cannot be used.")]
 pub struct Logout {
     /// The server's name in the configuration
     #[arg(add = super::completions::server())]

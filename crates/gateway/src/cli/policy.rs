@@ -36,7 +36,10 @@ enum PolicyCommand {
 Examples:
   toolcrib policy explain github delete_repo
   toolcrib policy explain github:delete_repo               as `toolcrib search` prints it
-  toolcrib policy explain github:delete_repo --as key:ci --confirmed --key")]
+  toolcrib policy explain github:delete_repo --as key:ci --confirmed --key
+
+Exit codes: 0 every check is shown, 1 wrong arguments, 2 there is no such server or tool, or the \
+configuration does not load, 3 the server cannot be asked, or the store cannot be used.")]
     Explain {
         /// The server, or the tool as SERVER:TOOL
         #[arg(add = super::completions::server_or_id())]

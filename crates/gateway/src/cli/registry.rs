@@ -42,7 +42,10 @@ enum Command {
     #[command(after_help = "\
 Examples:
   toolcrib registry search github
-  toolcrib registry search weather --tools   also which tools they have")]
+  toolcrib registry search weather --tools   also which tools they have
+
+Exit codes: 0 something was found, 1 wrong arguments, 2 nothing was found, or the configuration does \
+not load, 3 the registry cannot be reached.")]
     Search {
         /// A part of the name; everything unless given
         #[arg(value_name = "QUERY", default_value = "")]
@@ -58,7 +61,10 @@ Examples:
     #[command(after_help = "\
 Examples:
   toolcrib registry find github
-  toolcrib registry find github.create_issue")]
+  toolcrib registry find github.create_issue
+
+Exit codes: 0 something was found, 1 wrong arguments, 2 nothing was found, or the configuration does \
+not load, 3 the registry cannot be reached.")]
     Find {
         /// The name of a server or a tool, or both with a dot between them
         capability: String,
@@ -66,7 +72,10 @@ Examples:
     /// Show what a server is, how it can be run and what it needs
     #[command(after_help = "\
 Examples:
-  toolcrib registry show io.github.github/github-mcp-server")]
+  toolcrib registry show io.github.github/github-mcp-server
+
+Exit codes: 0 it is shown, 1 wrong arguments, 2 there is no such server, or the configuration does \
+not load, 3 the registry cannot be reached.")]
     Show {
         /// Its name in the registry, such as io.github.user/server
         name: String,

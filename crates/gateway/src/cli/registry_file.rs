@@ -32,12 +32,18 @@ enum RegistryFileCommand {
     #[command(after_help = "\
 Examples:
   toolcrib registry-file write
-  toolcrib registry-file write --path operations.json")]
+  toolcrib registry-file write --path operations.json
+
+Exit codes: 0 every operation is written, 1 wrong arguments, 2 the configuration does not load, 3 a \
+server cannot be asked, the file cannot be written, or the store cannot be used.")]
     Write(Where),
     /// Check that the file fits the catalog
     #[command(after_help = "\
 Examples:
-  toolcrib registry-file check")]
+  toolcrib registry-file check
+
+Exit codes: 0 the file fits, 1 wrong arguments, 2 it does not fit or cannot be read, or the \
+configuration does not load, 3 the store cannot be used.")]
     Check(Where),
 }
 

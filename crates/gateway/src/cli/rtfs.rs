@@ -43,7 +43,9 @@ enum TypesCommand {
     /// Write the type of a JSON Schema that comes on standard input
     #[command(after_help = "\
 Examples:
-  echo '{\"type\":\"string\"}' | toolcrib types from-schema")]
+  echo '{\"type\":\"string\"}' | toolcrib types from-schema
+
+Exit codes: 0 the type is written, 1 wrong arguments, or what comes in is no JSON.")]
     FromSchema {
         /// Which RTFS text is written
         #[arg(long, value_enum, default_value = "doc")]
@@ -104,7 +106,9 @@ enum RtfsCommand {
     /// Say whether files are RTFS, and where not
     #[command(after_help = "\
 Examples:
-  toolcrib rtfs check capabilities/servers/pending/github/*.rtfs")]
+  toolcrib rtfs check capabilities/servers/pending/github/*.rtfs
+
+Exit codes: 0 every file is RTFS, 1 wrong arguments, or a file is not RTFS.")]
     Check {
         /// The files
         #[arg(required = true, value_name = "FILE")]

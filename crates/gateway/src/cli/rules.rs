@@ -26,7 +26,10 @@ enum RulesCommand {
     /// Say which rule decides over a tool, which only tag it, and which can never take effect
     #[command(after_help = "\
 Examples:
-  toolcrib rules explain github:delete_repo")]
+  toolcrib rules explain github:delete_repo
+
+Exit codes: 0 it is explained, 1 wrong arguments, 2 there is no such server, or the configuration \
+does not load.")]
     Explain {
         /// The tool
         #[arg(value_name = "SERVER:TOOL", add = super::completions::tool_id())]

@@ -24,7 +24,7 @@ use crate::ui::{Line, Tone};
 /// Search for tools across all servers
 #[derive(Debug, Args)]
 #[command(
-    after_help = "Examples:\n  toolcrib search \"github issue\"\n  toolcrib search \"create\" --server github\n  toolcrib search \"file\" --limit 5\n  toolcrib search --forget\n\nExit codes: 0 something was found, 1 wrong arguments, 2 nothing was found, or the configuration does\nnot load."
+    after_help = "Examples:\n  toolcrib search \"github issue\"\n  toolcrib search \"create\" --server github\n  toolcrib search \"file\" --limit 5\n  toolcrib search --forget\n\nExit codes: 0 something was found, 1 wrong arguments, 2 nothing was found, or the configuration does not load, 3 the server that was named cannot be asked, or the store cannot be used."
 )]
 pub struct Search {
     /// What is wanted, in plain words

@@ -18,7 +18,10 @@ const PROFILE_HELP: &str =
 #[command(after_help = "\
 Examples:
   toolcrib serve           over HTTP
-  toolcrib serve --stdio   on a pipe, as clients start it")]
+  toolcrib serve --stdio   on a pipe, as clients start it
+
+Exit codes: 0 it was asked to end, 1 wrong arguments, 2 it cannot listen, or the configuration does \
+not load, 3 the store cannot be used.")]
 pub struct Serve {
     /// Speak MCP on standard input and output, and end when standard input is closed
     #[arg(long)]

@@ -30,7 +30,10 @@ Examples:
   toolcrib setup --yes           connect all of them without asking
   toolcrib setup cursor vscode   only these, whether or not they were found
   toolcrib setup --dry-run       show what would be done
-  toolcrib setup --undo          put everything back")]
+  toolcrib setup --undo          put everything back
+
+Exit codes: 0 it is as was asked for, 1 wrong arguments, or no client was chosen, 2 a file cannot be \
+read or written.")]
 pub struct Setup {
     /// The clients; every client that is found unless given
     #[arg(value_name = "CLIENT", add = super::completions::client())]

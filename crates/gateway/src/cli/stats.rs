@@ -28,8 +28,11 @@ Examples:
   toolcrib stats --since 2h   the last two hours
   toolcrib stats --json       the same for programs
 
-Tokens are counted as o200k does. What exposing everything costs is what a client would put into
-every message if the same tools were configured in it directly.")]
+Tokens are counted as o200k does. What exposing everything costs is what a client would put into \
+every message if the same tools were configured in it directly.
+
+Exit codes: 0 the numbers are shown, 1 wrong arguments, 2 the configuration does not load, 3 the \
+store cannot be used.")]
 pub struct Stats {
     /// Count from here: a date, a time, or a span before now such as `2h`
     #[arg(long, value_name = "WHEN", default_value = "30d")]

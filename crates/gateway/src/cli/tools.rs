@@ -17,7 +17,8 @@ Examples:
   toolcrib tools github
   toolcrib tools github --all --tags   also what rules switch off
 
-Exit codes: 0 the tools are listed, 1 wrong arguments, 2 there is no such server, or the\nconfiguration does not load, 3 the server cannot be asked.")]
+Exit codes: 0 the tools are listed, 1 wrong arguments, 2 there is no such server, or the \
+configuration does not load, 3 the server cannot be asked, or the store cannot be used.")]
 pub struct Tools {
     /// The server
     #[arg(add = super::completions::server())]

@@ -24,7 +24,10 @@ Examples:
   toolcrib trust           show the files of the working directory and ask
   toolcrib trust --yes     without asking, as in a script
   toolcrib trust --list
-  toolcrib trust --revoke")]
+  toolcrib trust --revoke
+
+Exit codes: 0 it is as was asked for or answered, 1 wrong arguments, or nobody can be asked, 2 a \
+file cannot be read or written.")]
 pub struct Trust {
     /// The directory; the working directory unless given
     directory: Option<PathBuf>,

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
 
-use crate::home::Home;
+use crate::home::{Home, eventually};
 
 /// A terminal of so many columns: what a person sees, and what a program gets.
 fn terminal(columns: u16) -> (std::fs::File, impl Fn() -> Stdio) {
@@ -28,6 +28,14 @@ fn terminal(columns: u16) -> (std::fs::File, impl Fn() -> Stdio) {
         OwnedFd::from(file.unwrap()).into()
     };
     (std::fs::File::from(master), program)
+}
+
+/// Waits until the program reads single keys: before that a terminal takes some of them, such as Ctrl-C, for itself.
+fn wait_for_keys(terminal: &std::fs::File) {
+    eventually("the program reads keys", || {
+        let modes = tcgetattr(terminal).unwrap().local_modes;
+        (!modes.contains(LocalModes::ICANON)).then_some(())
+    });
 }
 
 /// What a command shows where a person sees both of its streams as one.
@@ -90,13 +98,7 @@ impl Terminal {
     /// would take one that means something to it, such as Ctrl-C.
     pub(crate) fn press(&mut self, question: &str, keys: &str) {
         self.shows(question);
-        let takes_lines = |screen| {
-            let modes = tcgetattr(screen).unwrap();
-            modes.local_modes.contains(LocalModes::ICANON)
-        };
-        while takes_lines(&self.screen) {
-            std::thread::sleep(Duration::from_millis(5));
-        }
+        wait_for_keys(&self.screen);
         self.screen.write_all(keys.as_bytes()).unwrap();
     }
 
@@ -199,6 +201,7 @@ fn said_beside(
         if let Some((question, answer)) = open
             && String::from_utf8_lossy(&bytes).contains(question)
         {
+            wait_for_keys(&keys);
             keys.write_all(answer.as_bytes()).unwrap();
             open = None;
         }

@@ -19,7 +19,10 @@ use crate::ui::{Line, Tone};
 #[command(after_help = "\
 Examples:
   toolcrib adapter add petstore.yaml --name pets --env PETS_TOKEN
-  toolcrib adapter add http://localhost:8080/openapi.json --allow-private")]
+  toolcrib adapter add http://localhost:8080/openapi.json --allow-private
+
+Exit codes: 0 it is in the configuration, 1 wrong arguments, or the description cannot be read, 2 \
+the configuration cannot be read or written, 3 an address cannot be reached.")]
 pub(super) struct Add {
     /// Path or address of the description
     #[arg(value_name = "FILE|URL")]

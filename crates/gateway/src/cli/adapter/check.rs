@@ -16,7 +16,10 @@ use crate::ui::{Line, Table, Tone};
 #[command(after_help = "\
 Examples:
   toolcrib adapter check petstore.yaml
-  toolcrib adapter check https://petstore3.swagger.io/api/v3/openapi.json")]
+  toolcrib adapter check https://petstore3.swagger.io/api/v3/openapi.json
+
+Exit codes: 0 every description can be used, 1 wrong arguments, or one cannot be read, 3 an address \
+cannot be reached.")]
 pub(super) struct Check {
     /// OpenAPI 2.0 or 3.x, or Postman collections 2.0 or 2.1; JSON or YAML; paths or addresses
     #[arg(value_name = "FILE", required = true)]

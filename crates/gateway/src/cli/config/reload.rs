@@ -20,7 +20,8 @@ use crate::ui::Line;
 Examples:
   toolcrib config reload
 
-Exit codes: 0 the configuration is in use, 1 wrong arguments, 2 it does not load, or a process does\nnot answer.")]
+Exit codes: 0 the configuration is in use, 1 wrong arguments, 2 it does not load, or a process does \
+not answer.")]
 pub(super) struct Reload {
     /// Only the process with this id
     #[arg(long, value_name = "PID")]

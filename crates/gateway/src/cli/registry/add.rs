@@ -28,7 +28,10 @@ use crate::ui::Line;
 #[command(after_help = "\
 Examples:
   toolcrib registry add io.github.github/github-mcp-server --name github
-  toolcrib registry add io.github.github/github-mcp-server --dry-run")]
+  toolcrib registry add io.github.github/github-mcp-server --dry-run
+
+Exit codes: 0 it is written, 1 wrong arguments, 2 there is no such server, or the configuration does \
+not load, 3 it cannot be run here, or the registry cannot be reached.")]
 pub(super) struct Add {
     /// Its name in the registry, such as io.github.user/server
     #[arg(value_name = "REGISTRY_NAME")]

@@ -1,4 +1,4 @@
-//! Every command where the configuration does not load.
+//! Every command where the configuration does not load, and where it is not typed right.
 
 use super::screen::check;
 use super::whole::commands;
@@ -53,5 +53,15 @@ fn with_a_broken_configuration() {
             screen.types(&home, &[format!("{command} {more}").trim_end()]);
         }
         screen.types(&home, &["doctor --offline"]);
+    });
+}
+
+#[test]
+fn mistyped() {
+    check("mistyped", |screen| {
+        let home = Home::new();
+        for command in commands().keys() {
+            screen.types(&home, &[&format!("{command} --nope")]);
+        }
     });
 }

@@ -133,6 +133,8 @@ fn trusting() {
                 "trust --yes nowhere",
             ],
         );
+        home.write(".local/share/toolcrib/trust.json", "{");
+        screen.types(&home, &["trust --list", "trust --yes"]);
     });
 }
 
@@ -180,5 +182,8 @@ fn playing() {
     check("demo", |screen| {
         let home = Home::new();
         screen.types(&home, &["demo", "demo setup --keep", "demo nowhere"]);
+        std::fs::remove_dir_all(home.path("run")).unwrap();
+        home.write("run", "this is no directory");
+        screen.types(&home, &["demo"]);
     });
 }

@@ -83,6 +83,7 @@ fn writing_down() {
             &[
                 &["export-rtfs", "stage", "--dir", "out"],
                 &["export-rtfs", "stage", "--dir", "out"],
+                &["export-rtfs", "stage", "--dir", "good.rtfs/below"],
                 &["export-rtfs", "stge"],
                 &["rtfs", "check", "good.rtfs", "--dialect", "ccos"],
                 &["rtfs", "check", "good.rtfs", "bad.rtfs", "missing.rtfs"],
@@ -114,6 +115,12 @@ fn adapting() {
                 &["adapter", "add", "missing.yaml"],
             ],
         );
+        let nobody = "http://127.0.0.1:1/shop.yaml --allow-private";
+        let (check, add) = (
+            format!("adapter check {nobody}"),
+            format!("adapter add {nobody}"),
+        );
+        screen.types(&home, &[&check, &add]);
         let home = Home::new();
         let open = SHOP.lines().filter(|line| !line.contains("security"));
         let spec = home.write("work/shop.yaml", &open.collect::<Vec<_>>().join("\n"));

@@ -15,12 +15,14 @@ use crate::terminal::Input;
 fn workshop() -> Home {
     let mut effect = tool("effect", &json!({"key": {"type": "string"}}));
     effect["annotations"] = json!({"destructiveHint": true});
+    let mut half = tool("half", &json!({}));
+    half["annotations"] = json!({"destructiveHint": true});
     let tools = json!([
         effect,
+        half,
         reader("progress", &json!({"ms": {"type": "integer"}})),
         reader("never", &json!({})),
         reader("refuse", &json!({})),
-        reader("die", &json!({})),
     ]);
     staged(&tools, NOTES, "")
 }
@@ -44,7 +46,6 @@ fn executing() {
                 "execute notes read_note id=7 --json",
                 "execute stage progress ms=1 --stream",
                 "execute stage refuse --args {}",
-                "execute stage die --args {}",
                 "execute stage never --args {} --timeout 200",
             ],
         );
@@ -59,6 +60,8 @@ fn executing() {
                 "execute stage effect key=1 --confirmed --idempotency-key k",
                 "execute stage effect key=1 --confirmed --idempotency-key k",
                 "execute stage effect key=2 --confirmed --idempotency-key k",
+                "execute stage half --args {} --confirmed --idempotency-key h",
+                "execute stage half --args {} --confirmed --idempotency-key h",
             ],
         );
     });

@@ -221,6 +221,7 @@ fn without_a_store() {
                 "execute stage:look_at_note title=a",
                 "export-rtfs",
                 "registry-file write --path operations.json",
+                "registry-file check --path operations.json",
                 "introspect /nowhere/at/all --name new",
                 "login stage",
                 "logout stage",
