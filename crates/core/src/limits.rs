@@ -337,6 +337,8 @@ pub const DISCOVERIES_PARALLEL_DEFAULT: usize = 5;
 pub const DISCOVERIES_PARALLEL_MAX: usize = 64;
 /// How long one attempt at a server's list may take when nothing is configured: starting it and asking it.
 pub const DISCOVERY_ATTEMPT_MS_DEFAULT: u64 = 90_000;
+/// How long a search on the command line waits for servers that have yet to answer, where others have found something.
+pub const SEARCH_PATIENCE_MS: u64 = 10_000;
 /// How long a server that is being asked for its list may keep others waiting to be asked.
 pub const DISCOVERY_PLACE_MS: u64 = 5_000;
 /// Most servers whose rate buckets are remembered; full ones give way.

@@ -200,7 +200,10 @@ impl Ui {
             .tone(Tone::Dim, format_args!(" [{}]", failure.code));
         // Who looks at the screen has read the rest of it there.
         if failure.is_told && !self.json && self.columns.is_some() {
-            return self.note(code);
+            if self.err_columns.is_none() {
+                self.note(code);
+            }
+            return;
         }
         let mut rest = failure.message.lines();
         let first = code.text(": ").text(rest.next().unwrap_or_default());

@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::Args;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
-use toolcrib_core::limits::{DISCOVERY_ATTEMPT_MS_DEFAULT, SEARCH_LIMIT_MAX};
+use toolcrib_core::limits::{DISCOVERY_ATTEMPT_MS_DEFAULT, SEARCH_LIMIT_MAX, SEARCH_PATIENCE_MS};
 use toolcrib_core::policy::Caller;
 
 use super::Context;
@@ -92,15 +92,20 @@ impl Search {
     }
 }
 
-/// Searches, and lets servers that have yet to answer end their attempt as long as nothing fits: they end with this
-/// process, so that searching again would start them anew.
+/// Searches, and waits for servers that have yet to answer: they end with this process, so that searching again would
+/// start them anew. Where others have found something already, that is not for long.
 async fn find(engine: &Arc<Engine>, caller: &Caller, wish: ask::Search) -> Answer<Found> {
     let found = engine.search_tools(caller, wish.clone()).await?;
-    if !found.hits.is_empty() || found.pending_servers == 0 {
+    if found.pending_servers == 0 {
         return Ok(found);
     }
+    let patience = if found.hits.is_empty() {
+        DISCOVERY_ATTEMPT_MS_DEFAULT
+    } else {
+        SEARCH_PATIENCE_MS
+    };
     let patient = ask::Search {
-        patience: Some(Duration::from_millis(DISCOVERY_ATTEMPT_MS_DEFAULT)),
+        patience: Some(Duration::from_millis(patience)),
         ..wish
     };
     engine.search_tools(caller, patient).await

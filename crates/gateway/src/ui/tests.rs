@@ -148,15 +148,17 @@ fn the_excerpt_of_a_finding_is_not_broken() {
 #[test]
 fn a_failure_that_was_told_is_told_again_only_to_programs() {
     let failure = Failure::usage("it is so").told();
-    for (columns, expected) in [
-        (Some(80), "error [VALIDATION_ERROR]\n"),
-        (None, "error [VALIDATION_ERROR]: it is so\n"),
+    for (columns, err_columns, expected) in [
+        (Some(80), Some(80), ""),
+        (Some(80), None, "error [VALIDATION_ERROR]\n"),
+        (None, None, "error [VALIDATION_ERROR]: it is so\n"),
     ] {
         let (out, err) = (Heard::default(), Heard::default());
         let mut ui = match columns {
             Some(columns) => on_a_terminal(&out, &err, columns),
             None => ui(&out, &err, Color::Never, false),
         };
+        ui.err_columns = err_columns;
         ui.failure(&failure);
         assert_eq!(err.text(), expected);
     }

@@ -16,14 +16,16 @@ fn check(home: &Home, arguments: &[&str], parts: &[&str]) {
 }
 
 #[test]
-fn a_failed_call_is_told_after_what_was_called() {
+fn a_failed_call_is_told_once_after_what_was_called() {
     let home = furnished("");
     let arguments = ["execute", "notes", "read_note", "title=none"];
+    let code = "TOOL_VALIDATION_ERROR";
     check(
         &home,
         &arguments,
-        &["Executing: ", "✗ Error", "Code: ", "error ["],
+        &["Executing: ", "✗ Error", code, "Tool: "],
     );
+    assert_eq!(together(&home, &arguments).matches(code).count(), 1);
 }
 
 #[test]

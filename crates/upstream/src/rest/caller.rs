@@ -191,7 +191,7 @@ impl Adapter {
         let chosen = settings.credentials.chosen(&self.api, operation)?;
         if !chosen.is_empty() && plain.url.scheme() != "https" && !settings.allow_private {
             return Err(Failure::Configuration(
-                "its address is not https, and credentials are not sent over it; set baseUrl"
+                "its address is not https, and credentials are not sent over it; set baseUrl, or allowPrivateAddresses for an API on a network of your own"
                     .to_owned(),
             ));
         }

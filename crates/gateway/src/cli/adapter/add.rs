@@ -123,7 +123,7 @@ fn write(context: &Context, target: &Path, adapter: &NewAdapter<'_>) -> Result<(
     let written = addition::install_adapter(target, adapter, &time);
     written.map(drop).map_err(|error| match error {
         ExportError::Occupied { .. } => Failure::usage(format!(
-            "{shown} has an adapter {} already; give another --name",
+            "{shown} has an adapter {} already; give another --name, or take it out of the file first",
             adapter.name
         )),
         error => export::refused(&error),

@@ -16,12 +16,14 @@ use crate::http::stand::Stand;
 use crate::ui::{Line, Table, Tone};
 use crate::workshop::parcels::{DESCRIPTION, Depot};
 
-/// Longest line of a call or an answer that is shown in a pipe; the rest is counted. A terminal shows what
-/// fits on one line.
+/// How much of a call or an answer is shown; the rest is counted.
 const SHOWN_CHARS: usize = 600;
 
-/// Least of such a line that is shown, however narrow the terminal is.
+/// Least of it that stands on a line, however narrow the terminal is.
 const SHOWN_CHARS_MIN: usize = 16;
+
+/// What stands before the lines after its first.
+const INDENT: &str = "    ";
 
 /// One thing that the agent does.
 struct Step {
@@ -133,10 +135,12 @@ pub(super) fn play(context: &mut Context, home: &Path, tale: &mut Tale) -> Resul
         heading(context, step.about, answer.micros, spent);
         let columns = context.ui.columns();
         let lead = format!("  > {} ", step.tool);
-        let asked = shortened(lead, &arguments.to_string(), columns);
-        context.ui.line(Line::new().whole_tone(Tone::Dim, asked));
-        let answered = shortened("  ".to_owned(), &said, columns);
-        context.ui.line(Line::new().whole(answered));
+        for line in spread(&lead, &arguments.to_string(), columns) {
+            context.ui.line(Line::new().whole_tone(Tone::Dim, line));
+        }
+        for line in spread("  ", &said, columns) {
+            context.ui.line(Line::new().whole(line));
+        }
         let result: Value = serde_json::from_str(&said).unwrap_or_default();
         tale.steps.push(json!({
             "about": step.about, "tool": step.tool, "arguments": arguments, "answer": result,
@@ -221,23 +225,37 @@ fn listed(tools: &[Value]) -> Table {
     table
 }
 
-/// What leads to a line of JSON, and as much of it as fits, with how long it is.
-fn shortened(lead: String, json: &str, columns: Option<usize>) -> String {
-    let chars = json.chars().count();
-    let mut room = columns.map_or(SHOWN_CHARS, |columns| {
-        columns.saturating_sub(lead.chars().count())
-    });
-    if chars <= room {
-        return lead + json;
+/// What leads to a line of JSON, and the JSON as far as it is shown, in lines of the terminal's width.
+fn spread(lead: &str, json: &str, columns: Option<usize>) -> Vec<String> {
+    let shown = shortened(json);
+    let Some(columns) = columns else {
+        return vec![format!("{lead}{shown}")];
+    };
+    let mut lines = Vec::new();
+    let (mut lead, mut rest) = (lead, &*shown);
+    loop {
+        let room = columns.saturating_sub(lead.chars().count());
+        let room = room.max(SHOWN_CHARS_MIN);
+        let Some((end, _)) = rest.char_indices().nth(room) else {
+            lines.push(format!("{lead}{rest}"));
+            return lines;
+        };
+        // After a comma or a space, where there is one in the second half of the line.
+        let good = rest[..end].rfind([',', ' ']).map(|at| at + 1);
+        let end = good.filter(|at| *at > end / 2).unwrap_or(end);
+        lines.push(format!("{lead}{}", &rest[..end]));
+        (lead, rest) = (INDENT, &rest[end..]);
     }
-    let rest = format!("… ({chars} characters)");
-    if columns.is_some() {
-        room = room
-            .saturating_sub(rest.chars().count())
-            .max(SHOWN_CHARS_MIN);
+}
+
+/// The beginning of a long text, and how long it is.
+fn shortened(text: &str) -> String {
+    let chars = text.chars().count();
+    if chars <= SHOWN_CHARS {
+        return text.to_owned();
     }
-    let begin: String = json.chars().take(room).collect();
-    format!("{lead}{begin}{rest}")
+    let begin: String = text.chars().take(SHOWN_CHARS).collect();
+    format!("{begin}… ({chars} characters)")
 }
 
 /// Tokens as o200k counts them.
@@ -384,15 +402,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_long_line_is_as_wide_as_the_screen_and_says_how_long_it_is() {
-        let line = "0123456789".repeat(70);
-        let short = |json: &str, columns| shortened("> ".to_owned(), json, columns);
-        let shown = short(&line, Some(40));
-        assert_eq!(shown, "> 01234567890123456789… (700 characters)");
-        assert_eq!(shown.chars().count(), 40);
-        assert_eq!(short(&line[..38], Some(40)), format!("> {}", &line[..38]));
-        assert_eq!(short(&line[..600], None), format!("> {}", &line[..600]));
-        assert!(short(&line, None).ends_with("9… (700 characters)"));
-        assert!(short(&line, Some(1)).starts_with("> 0123456789012345…"));
+    fn json_is_as_wide_as_the_screen_and_breaks_where_it_can() {
+        let check = |json: &str, columns, expected: &[&str]| {
+            assert_eq!(spread("> ", json, columns), expected);
+        };
+        check(r#"{"a":1}"#, Some(40), &[r#"> {"a":1}"#]);
+        check(
+            r#"{"a":1,"b":"two words"}"#,
+            None,
+            &[r#"> {"a":1,"b":"two words"}"#],
+        );
+        check(
+            r#"{"a":"twelve","b":"two words"}"#,
+            Some(20),
+            &[r#"> {"a":"twelve","#, r#"    "b":"two words"}"#],
+        );
+        check(
+            "01234567890123456789",
+            Some(1),
+            &["> 0123456789012345", "    6789"],
+        );
+        let long = spread("> ", &"0123456789".repeat(70), Some(100));
+        assert!(
+            long.iter().all(|line| line.chars().count() <= 100),
+            "{long:?}"
+        );
+        assert!(long.last().unwrap().ends_with("9… (700 characters)"));
+        assert!(long.concat().len() > SHOWN_CHARS);
     }
 }
