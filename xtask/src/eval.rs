@@ -9,6 +9,7 @@ mod data;
 mod floors;
 mod md5;
 mod metrics;
+pub(crate) mod others;
 mod report;
 mod score;
 mod train;

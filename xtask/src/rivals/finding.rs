@@ -1,13 +1,15 @@
 //! How well the tool for a wish is found: means over the test halves of the shared retrieval sets.
 
+use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use super::candidate::python;
-use crate::{process, workspace};
+use super::candidate::{Behind, CANDIDATES, built, python};
+use super::{Client, PATH, Running};
+use crate::{eval, process, workspace};
 
 /// The two figures of a ranking.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
@@ -33,11 +35,52 @@ pub(crate) fn of(name: &str) -> Result<Option<Finding>> {
             command.arg(script).arg(shared.join("data/retrieval"));
             (process::output(&mut command)?, "/mean")
         }
+        "mcp-gateway" => return searched(name, "gateway_search_tools", &shared).map(Some),
         _ => return Ok(None),
     };
     read(&said, place)
         .map(Some)
         .with_context(|| format!("{name} does not say how well it finds"))
+}
+
+/// The figures of a candidate that is asked through a tool of its own, with all tools of a set in one server behind it.
+fn searched(name: &str, tool: &str, shared: &Path) -> Result<Finding> {
+    let candidate = CANDIDATES.iter().find(|candidate| candidate.name == name);
+    let candidate = candidate.with_context(|| format!("{name} is no candidate"))?;
+    let place = workspace::scratch().join("rivals/sets");
+    std::fs::create_dir_all(&place)?;
+    let list = place.join("tools.json");
+    let open = |tools: &[Value]| {
+        std::fs::write(&list, Value::from(tools).to_string())?;
+        let behind = Behind {
+            name: "tools".into(),
+            program: built("hostile"),
+            args: vec!["--offer".into(), list.to_string_lossy().into_owned()],
+        };
+        let (running, _) = Running::start(candidate, &[behind])?;
+        let mut client = Client::open(&running.address, PATH)?;
+        let ask = move |query: &str| {
+            // It ends the candidate when it is dropped with this.
+            let _ = &running;
+            let params = json!({"name": tool, "arguments": {"query": query, "limit": 10}});
+            names(&client.ask("tools/call", &params)?)
+        };
+        Ok(ask)
+    };
+    let [ndcg_10, hit_1] = eval::others::measured(&shared.join("data/retrieval"), open)?;
+    Ok(Finding { ndcg_10, hit_1 })
+}
+
+/// The names in an answer of a search, in their order.
+fn names(result: &Value) -> Result<Vec<String>> {
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    let answer: Value = serde_json::from_str(text)
+        .with_context(|| format!("the search was answered with {result}"))?;
+    let matches = answer["matches"]
+        .as_array()
+        .context("there are no matches")?;
+    let names = matches.iter().filter_map(|found| found["tool"].as_str());
+    Ok(names.map(str::to_owned).collect())
 }
 
 /// Reads the figures out of JSON that may stand below a heading.
@@ -52,6 +95,15 @@ fn read(said: &str, place: &str) -> Result<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_names_of_a_search_are_read_in_their_order() {
+        let answer =
+            json!({"matches": [{"server": "s", "tool": "b"}, {"server": "s", "tool": "a"}]});
+        let result = json!({"content": [{"type": "text", "text": answer.to_string()}]});
+        assert_eq!(names(&result).unwrap(), ["b", "a"]);
+        assert!(names(&json!({"content": []})).is_err());
+    }
 
     #[test]
     fn the_mean_is_read_below_a_heading() {

@@ -1,0 +1,63 @@
+//! How well somebody else's search finds, on the queries that ours is measured by.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use anyhow::Result;
+use serde_json::{Value, json};
+use toolcrib_core::ToolId;
+
+use super::data::Set;
+use super::metrics::{Measures, count, mean, measure};
+
+/// Means of NDCG@10 and hit@1 over the test halves of the sets under `folder`. `open` is given the tools of a set as a
+/// server lists them; what it gives back names the tools that fit a query, the best first.
+pub(crate) fn measured<Ask>(
+    folder: &Path,
+    mut open: impl FnMut(&[Value]) -> Result<Ask>,
+) -> Result<[f64; 2]>
+where
+    Ask: FnMut(&str) -> Result<Vec<String>>,
+{
+    let mut means = Vec::new();
+    for set in Set::load_all(folder, false)? {
+        let (listed, ids) = listed(&set);
+        let mut ask = open(&listed)?;
+        let mut all: Vec<Measures> = Vec::new();
+        for query in set.queries.iter().filter(|query| !query.dev) {
+            if query.gold.is_empty() {
+                continue;
+            }
+            let names = ask(&query.text)?;
+            let ranking: Vec<ToolId> = names.iter().filter_map(|n| ids.get(n).cloned()).collect();
+            all.push(measure(&ranking, &query.gold));
+        }
+        means.push(mean(&all));
+    }
+    let share = |of: fn(&Measures) -> f64| means.iter().map(of).sum::<f64>() / count(means.len());
+    Ok([share(|m| m.ndcg_10), share(|m| m.hit_1)])
+}
+
+/// The tools of a set in one list, and who is who. Names that stand there twice are numbered.
+fn listed(set: &Set) -> (Vec<Value>, HashMap<String, ToolId>) {
+    let mut tools: Vec<_> = set.tools.iter().collect();
+    tools.sort_by_key(|(id, _)| *id);
+    let mut ids = HashMap::new();
+    let mut list = Vec::new();
+    for (id, tool) in tools {
+        let plain = id.tool().trim_end_matches('\u{2060}');
+        let mut name = plain.to_owned();
+        let mut number = 1;
+        while ids.contains_key(&name) {
+            number += 1;
+            name = format!("{plain}_{number}");
+        }
+        let schema = match &*tool.input_schema {
+            schema if schema.is_object() => schema.clone(),
+            _ => json!({"type": "object"}),
+        };
+        list.push(json!({"name": name, "description": tool.description, "inputSchema": schema}));
+        ids.insert(name, id.clone());
+    }
+    (list, ids)
+}
