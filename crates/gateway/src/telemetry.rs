@@ -15,13 +15,14 @@ use serde_json::Value;
 use toolcrib_config::model::settings::{LogFormat, LogLevel};
 use toolcrib_core::secret;
 use toolcrib_core::trace::SpanContext;
-use tracing::field::Field;
+use tracing::field::{Field, Visit};
 use tracing_subscriber::EnvFilter;
-use tracing_subscriber::field::MakeExt;
-use tracing_subscriber::fmt::MakeWriter;
-use tracing_subscriber::fmt::format::{Writer, debug_fn};
+use tracing_subscriber::field::RecordFields;
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FormatFields, MakeWriter};
 
 use crate::telling::cut_name;
+use crate::ui::line::clean;
 use crate::veil::cover;
 
 pub use collector::Found;
@@ -71,6 +72,7 @@ pub fn start(settings: &Settings) -> Option<String> {
         .with_env_filter(filter)
         .with_writer(Sieve {
             format: settings.format,
+            colored: settings.color,
         });
     let brief = settings.brief && settings.verbose == 0;
     let started = match settings.format {
@@ -79,12 +81,9 @@ pub fn start(settings: &Settings) -> Option<String> {
             .without_time()
             .with_target(false)
             .try_init(),
-        Format::Text if settings.color => builder.try_init(),
+        Format::Text if settings.color => builder.with_ansi(true).try_init(),
         // What writes colours costs as much as all else of a line, also where there are none.
-        Format::Text => builder
-            .with_ansi(false)
-            .fmt_fields(debug_fn(plain).delimited(" "))
-            .try_init(),
+        Format::Text => builder.with_ansi(false).fmt_fields(Plain).try_init(),
         Format::Json => builder.json().flatten_event(true).try_init(),
     };
     // Someone else in this process, such as a test, may log already.
@@ -92,11 +91,52 @@ pub fn start(settings: &Settings) -> Option<String> {
     complaint
 }
 
-/// Writes a field as `name=value`, and the message as it is.
-fn plain(writer: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
-    match field.name() {
-        "message" => write!(writer, "{value:?}"),
-        name => write!(writer, "{}={value:?}", name.trim_start_matches("r#")),
+/// Writes fields as `name=value`, and the message as it is.
+#[derive(Clone, Copy, Debug)]
+struct Plain;
+
+impl<'w> FormatFields<'w> for Plain {
+    fn format_fields<R: RecordFields>(&self, writer: Writer<'w>, fields: R) -> fmt::Result {
+        let mut line = PlainLine {
+            writer,
+            begun: false,
+            written: Ok(()),
+        };
+        fields.record(&mut line);
+        line.written
+    }
+}
+
+/// A line of which fields are written.
+struct PlainLine<'w> {
+    writer: Writer<'w>,
+    begun: bool,
+    written: fmt::Result,
+}
+
+impl Visit for PlainLine<'_> {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Where in its source a crate that uses `log` wrote the line is of no use to a reader.
+        if self.written.is_err() || field.name().starts_with("log.") {
+            return;
+        }
+        let gap = if std::mem::replace(&mut self.begun, true) {
+            " "
+        } else {
+            ""
+        };
+        self.written = match field.name().trim_start_matches("r#") {
+            "message" => write!(self.writer, "{gap}{value:?}"),
+            name => write!(self.writer, "{gap}{name}={value:?}"),
+        };
+    }
+
+    fn record_str(&mut self, field: &Field, value: &str) {
+        if field.name() == "message" {
+            self.record_debug(field, &format_args!("{value}"));
+        } else {
+            self.record_debug(field, &value);
+        }
     }
 }
 
@@ -136,6 +176,8 @@ fn filter(settings: &Settings) -> (EnvFilter, Option<String>) {
 #[derive(Clone, Copy, Debug)]
 struct Sieve {
     format: Format,
+    /// Whether what steers a terminal is ours.
+    colored: bool,
 }
 
 impl<'a> MakeWriter<'a> for Sieve {
@@ -148,7 +190,11 @@ impl<'a> MakeWriter<'a> for Sieve {
 
 impl Write for Sieve {
     fn write(&mut self, event: &[u8]) -> io::Result<usize> {
-        let line = sifted(&String::from_utf8_lossy(event), self.format);
+        let mut line = sifted(&String::from_utf8_lossy(event), self.format);
+        if self.format == Format::Text && !self.colored {
+            line = clean(&line).into_owned();
+        }
+        line.push('\n');
         // One call, so that lines of several threads do not mix. A log that nobody reads any more
         // must not stop the process.
         let _ = io::stderr().lock().write_all(line.as_bytes());
@@ -163,7 +209,7 @@ impl Write for Sieve {
 /// The event on one line, secrets masked.
 fn sifted(event: &str, format: Format) -> String {
     let event = event.trim_end_matches('\n');
-    let mut line = match format {
+    match format {
         Format::Json => match serde_json::from_str::<Value>(event) {
             Ok(mut value) => {
                 mask(None, &mut value);
@@ -172,9 +218,7 @@ fn sifted(event: &str, format: Format) -> String {
             Err(_) => cover(event),
         },
         Format::Text => cover(event).replace('\n', "\\n"),
-    };
-    line.push('\n');
-    line
+    }
 }
 
 fn mask(name: Option<&str>, value: &mut Value) {
@@ -198,7 +242,7 @@ mod tests {
     #[test]
     fn an_event_is_one_line_without_secrets() {
         let check = |event: &str, format, expected: &str| {
-            assert_eq!(sifted(event, format), format!("{expected}\n"));
+            assert_eq!(sifted(event, format), expected);
         };
         check("INFO two\nlines\n", Format::Text, "INFO two\\nlines");
         check("INFO token=abc\n", Format::Text, "INFO token=***");
@@ -208,6 +252,44 @@ mod tests {
             r#"{"a":"Bearer ***","api_key":"***","n":1,"l":[{"password":"***"}]}"#,
         );
         check("not json token=abc", Format::Json, "not json token=***");
+    }
+
+    #[test]
+    fn fields_of_a_line_without_colours_are_as_they_are_read() {
+        #[derive(Clone, Default)]
+        struct Heard(std::sync::Arc<std::sync::Mutex<Vec<u8>>>);
+
+        impl Write for Heard {
+            fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+                self.0.lock().unwrap().extend(bytes);
+                Ok(bytes.len())
+            }
+
+            fn flush(&mut self) -> io::Result<()> {
+                Ok(())
+            }
+        }
+
+        let heard = Heard::default();
+        let writer = heard.clone();
+        let subscriber = tracing_subscriber::fmt()
+            .with_ansi(false)
+            .without_time()
+            .with_target(false)
+            .fmt_fields(Plain)
+            .with_writer(move || writer.clone())
+            .finish();
+        tracing::subscriber::with_default(subscriber, || {
+            let span = tracing::error_span!("execute", server = "notes", n = 1).entered();
+            tracing::info!(code = "x y", took = ?std::time::Duration::from_millis(2), log.line = 7, "it ended");
+            drop(span);
+            tracing::warn!(r#type = %"bare");
+        });
+        let said = String::from_utf8(heard.0.lock().unwrap().clone()).unwrap();
+        assert_eq!(
+            said,
+            " INFO execute{server=\"notes\" n=1}: it ended code=\"x y\" took=2ms\n WARN type=bare\n"
+        );
     }
 
     #[test]

@@ -360,7 +360,7 @@ async fn export(
     if context.ui.is_json() {
         context
             .ui
-            .json(&json!({ "written": written, "file": place }));
+            .json(&json!({ "written": written, "file": place.display().to_string() }));
     } else {
         context
             .ui

@@ -42,7 +42,8 @@ impl Said {
 impl Home {
     pub(crate) fn new() -> Self {
         let home = Self {
-            dir: tempfile::tempdir().unwrap(),
+            // Where lines break depends on how long the paths in them are.
+            dir: tempfile::tempdir_in("/tmp").unwrap(),
         };
         for directory in ["work", "run"] {
             std::fs::create_dir(home.path(directory)).unwrap();
