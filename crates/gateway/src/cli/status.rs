@@ -96,10 +96,11 @@ fn show(context: &mut Context, shown: &[Shown]) {
     context.ui.table(&table);
 }
 
-/// The start to the second; more would only be noise.
+/// The start to the second; more would only be noise. Its day and time of day stay on one line.
 fn started(status: &Status) -> String {
     let at: Option<jiff::Timestamp> = status.started.parse().ok();
-    at.map_or_else(|| status.started.clone(), |at| moment(at.as_millisecond()))
+    let shown = at.map_or_else(|| status.started.clone(), |at| moment(at.as_millisecond()));
+    shown.replace(' ', "\u{a0}")
 }
 
 fn last_reload(status: &Status) -> String {

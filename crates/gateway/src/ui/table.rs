@@ -132,7 +132,8 @@ fn widest_line(text: &str) -> usize {
 /// An indent belongs to the word that it moves.
 fn longest_word(text: &str) -> usize {
     let indent = text.chars().take_while(|c| *c == ' ').count();
-    let widths = text.split_whitespace().map(|word| word.chars().count());
+    let words = text.split([' ', '\n']).filter(|word| !word.is_empty());
+    let widths = words.map(|word| word.chars().count());
     let first = widths.clone().next().unwrap_or_default();
     widths.fold(indent + first, usize::max)
 }

@@ -215,7 +215,7 @@ static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\btoolcrib-demo-\w{6}\b", "toolcrib-demo-[DEMO]"),
         (r"\b[0-9a-f]{64}\b", "[HASH]"),
         (
-            r"\d{4}-\d\d-\d\d[ T]\d\d:\d\d:\d\d(\.\d+)?Z?",
+            r"\d{4}-\d\d-\d\d[ T\u{a0}]\d\d:\d\d:\d\d(\.\d+)?Z?",
             "[DATE AND TIME OF DAY]",
         ),
         (r"127\.0\.0\.1:\d{2,5}", "127.0.0.1:[PORT]"),
@@ -238,6 +238,8 @@ static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"(?m)^PID +STARTED", "PID  STARTED"),
         (r"(?m)^PID( +)\d+$", "PID$1[PID]"),
         (r"(?m)^\d+ +\[DATE", "[PID]  [DATE"),
+        // A cell that goes on stands as far to the right as the number of the process is long.
+        (r"(?m)^ {60,}", "[AS FAR RIGHT]  "),
         (r"(✓|✗) \d+: ", "$1 [PID]: "),
         (r"/\d+\.sock", "/[PID].sock"),
         (r"\bpid=\d+", "pid=[PID]"),
