@@ -70,11 +70,10 @@ fn load(context: &Context, spec: &str, name: &str, how: &Reading) -> Result<Api,
     let what = format!("reading {spec}");
     let loaded = running::runtime()?.block_on(doing(context, &what, source.load()));
     loaded.map_err(|error| match error {
-        LoadError::Unreadable { .. } if is_file => Failure::usage(error.to_string()),
-        LoadError::Unreadable { .. } => {
+        LoadError::Unreadable { .. } if !is_file => {
             Failure::new(Code::ServerConnectionError, error.to_string())
         }
-        _ => Failure::configuration(error.to_string()),
+        _ => Failure::usage(error.to_string()),
     })
 }
 

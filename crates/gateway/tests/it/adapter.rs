@@ -150,7 +150,7 @@ fn what_cannot_be_read_is_told() {
     assert!(missing.err.contains("cannot be read"), "{}", missing.err);
     home.write("work/other.yaml", "a: 1");
     let other = home.run(&["adapter", "check", "other.yaml"]);
-    assert_eq!(other.code, Some(2));
+    assert_eq!(other.code, Some(1));
     assert!(
         other.err.contains("neither an OpenAPI description"),
         "{}",
