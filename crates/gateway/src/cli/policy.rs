@@ -221,10 +221,9 @@ pub(super) fn checks(steps: &[Step]) -> Table {
 fn advice(caller: &Caller, entry: &Entry, request: &Request<'_>) -> Vec<(Code, String)> {
     let id = &entry.tool.id;
     let needs = &entry.metadata.required_scopes;
-    let lacking = needs.iter().find(|need| !need.met_by(&caller.scopes));
-    let scope = lacking.and_then(|need| need.any_of().first());
+    let lacking = needs.iter().filter(|need| !need.met_by(&caller.scopes));
     let mut advice = Vec::new();
-    if let Some(scope) = scope {
+    for scope in lacking.filter_map(|need| need.any_of().first()) {
         let key = format!("`toolcrib keys create NAME --scope {scope}` makes a key that has it");
         let how = match &caller.principal {
             Principal::Subject(_) => "ask the issuer for a token that has it".to_owned(),
@@ -233,7 +232,8 @@ fn advice(caller: &Caller, entry: &Entry, request: &Request<'_>) -> Vec<(Code, S
         };
         let said = format!("The scope {scope} is missing; {how}");
         advice.push((Code::ScopeRequired, said));
-    } else if caller.principal == Principal::Anonymous {
+    }
+    if advice.is_empty() && caller.principal == Principal::Anonymous {
         let how = "Send credentials; `toolcrib keys create NAME --scope SCOPE` makes a key";
         advice.push((Code::ScopeRequired, how.to_owned()));
     }
