@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use toolcrib_config::model::Server;
 use toolcrib_core::limits;
 use toolcrib_core::policy::Caller;
 use toolcrib_core::{Code, nearest};
@@ -162,6 +163,22 @@ pub(super) fn unknown_server<'a>(name: &str, known: impl Iterator<Item = &'a str
     };
     let message = format!("There is no server {name}. {hint}");
     Failure::not_found(Code::ServerNotFound, message)
+}
+
+/// The servers that were named, or all that are switched on.
+pub(super) fn chosen(servers: &[Server], names: &[String]) -> Result<Vec<Server>, Failure> {
+    if names.is_empty() {
+        let on = servers.iter().filter(|server| server.enabled);
+        return Ok(on.cloned().collect());
+    }
+    let find = |name: &String| {
+        let found = servers.iter().find(|server| server.name == *name);
+        found.cloned().ok_or_else(|| {
+            let known = servers.iter().map(|server| server.name.as_str());
+            unknown_server(name, known)
+        })
+    };
+    names.iter().map(find).collect()
 }
 
 /// The person at the terminal.

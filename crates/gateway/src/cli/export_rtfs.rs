@@ -4,10 +4,9 @@ use std::path::{Path, PathBuf};
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolcrib_config::model::Server;
 
 use super::Context;
-use super::counter::{doing, local, refused, unknown_server, with_engine};
+use super::counter::{chosen, doing, local, refused, with_engine};
 use super::introspect::pending;
 use super::rtfs::Dialect;
 use super::shown::counted;
@@ -76,25 +75,6 @@ fn failure(error: ExportError) -> Failure {
             Failure::unwritten(&path.display().to_string(), &source)
         }
     }
-}
-
-/// The servers that were named, or all that are switched on.
-fn chosen(servers: &[Server], names: &[String]) -> Result<Vec<Server>, Failure> {
-    if names.is_empty() {
-        return Ok(servers
-            .iter()
-            .filter(|server| server.enabled)
-            .cloned()
-            .collect());
-    }
-    let find = |name: &String| {
-        let found = servers.iter().find(|server| server.name == *name);
-        found.cloned().ok_or_else(|| {
-            let known = servers.iter().map(|server| server.name.as_str());
-            unknown_server(name, known)
-        })
-    };
-    names.iter().map(find).collect()
 }
 
 fn tell(

@@ -22,6 +22,11 @@ pub(crate) use screen::veiled;
 
 /// A server with a tool that reads, one that fails and one that rules switch off.
 fn furnished() -> Home {
+    furnished_with("", "")
+}
+
+/// The same with more servers and rules.
+fn furnished_with(servers: &str, rules: &str) -> Home {
     let look = reader(
         "look_at_note",
         &json!({"title": {"type": "string", "description": "Which note"}}),
@@ -33,8 +38,10 @@ fn furnished() -> Home {
     ]);
     staged(
         &tools,
-        "    description: Notes of the workshop\n",
-        "toolRules:\n  - {pattern: ['secret_*'], enabled: false, tags: [private]}\n",
+        &format!("    description: Notes of the workshop\n{servers}"),
+        &format!(
+            "toolRules:\n  - {{pattern: ['secret_*'], enabled: false, tags: [private]}}\n{rules}"
+        ),
     )
 }
 

@@ -3,13 +3,12 @@
 use std::sync::Arc;
 
 use toolcrib_config::load::Config;
-use toolcrib_config::model::Server;
 use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::Code;
 use toolcrib_store::Store;
 use toolcrib_upstream::mcp::oauth::TokenStore;
 
-use crate::cli::counter::{counting, unknown_server};
+use crate::cli::counter::{chosen, counting};
 use crate::cli::shown::counted;
 use crate::cli::{Context, running};
 use crate::engine::clock::Clock;
@@ -29,7 +28,7 @@ pub(super) fn run(
     names: &[String],
     fresh: bool,
 ) -> Result<(), Failure> {
-    let servers = chosen(&config, names)?;
+    let servers = chosen(&config.servers, names)?;
     let parallel = usize::try_from(config.settings.limits.parallel_discoveries);
     let options = DiscoveryOptions {
         use_cache: true,
@@ -83,22 +82,6 @@ pub(in crate::cli) fn connections(
     let tokens =
         store.map(|store| Arc::new(Tokens::new(store.clone(), now_ms)) as Arc<dyn TokenStore>);
     Connections::new(Users::Many, surroundings, tokens, Clock::system())
-}
-
-/// The servers that were named, or all that are switched on.
-fn chosen(config: &Config, names: &[String]) -> Result<Vec<Server>, Failure> {
-    if names.is_empty() {
-        let on = config.servers.iter().filter(|server| server.enabled);
-        return Ok(on.cloned().collect());
-    }
-    let find = |name: &String| {
-        let found = config.servers.iter().find(|server| server.name == *name);
-        found.cloned().ok_or_else(|| {
-            let known = config.servers.iter().map(|server| server.name.as_str());
-            unknown_server(name, known)
-        })
-    };
-    names.iter().map(find).collect()
 }
 
 fn hear(progress: &Progress, event: &Event) {

@@ -1,10 +1,7 @@
 //! Servers and tools that are looked for, looked at and tried.
 
-use serde_json::json;
-
+use super::furnished_with;
 use super::screen::check;
-use crate::home::Home;
-use crate::stage::{reader, staged, tool};
 
 /// The program itself as a server that keeps notes.
 pub(super) const NOTES: &str = concat!(
@@ -13,28 +10,10 @@ pub(super) const NOTES: &str = concat!(
     "', args: [workshop, notes], trusted: true}\n"
 );
 
-/// The server of `furnished`, and one that really keeps notes beside it.
-fn two_servers() -> Home {
-    let look = reader(
-        "look_at_note",
-        &json!({"title": {"type": "string", "description": "Which note"}}),
-    );
-    let tools = json!([
-        look,
-        tool("delete_note", &json!({"title": {"type": "string"}})),
-        reader("secret_note", &json!({}))
-    ]);
-    staged(
-        &tools,
-        &format!("    description: Notes of the workshop\n{NOTES}"),
-        "toolRules:\n  - {pattern: ['secret_*'], enabled: false, tags: [private]}\n  - {pattern: ['*_notes'], tags: [paper]}\n",
-    )
-}
-
 #[test]
 fn finding_and_running() {
     check("finding", |screen| {
-        let home = two_servers();
+        let home = furnished_with(NOTES, "  - {pattern: ['*_notes'], tags: [paper]}\n");
         screen.types(
             &home,
             &[
