@@ -29,7 +29,8 @@ pub(super) fn measure(ranking: &[ToolId], gold: &HashSet<ToolId>) -> Measures {
     let recall =
         |k: usize| count(right.iter().take(k).filter(|r| **r).count()) / count(gold.len().max(1));
     Measures {
-        ndcg_10: if ideal > 0.0 { gained / ideal } else { 0.0 },
+        // The sum of no gains is -0.0, which would be shown with its sign.
+        ndcg_10: if gained > 0.0 { gained / ideal } else { 0.0 },
         hit_1: f64::from(u8::from(right.first() == Some(&true))),
         recall_5: recall(5),
         recall_10: recall(10),
@@ -98,6 +99,14 @@ mod tests {
         assert!((m.recall_5 - 1.0).abs() < 1e-12);
         assert!(m.hit_1.abs() < 1e-12);
         assert!((m.reciprocal_rank - 0.5).abs() < 1e-12);
+    }
+
+    #[test]
+    fn nothing_found_is_zero_without_a_sign() {
+        let gold: HashSet<_> = ids(&["a"]).into_iter().collect();
+        for found in [&[][..], &["x"]] {
+            assert!(measure(&ids(found), &gold).ndcg_10.is_sign_positive());
+        }
     }
 
     #[test]

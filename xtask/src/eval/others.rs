@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use toolcrib_core::ToolId;
 
@@ -29,13 +29,20 @@ where
                 continue;
             }
             let names = ask(&query.text)?;
-            let ranking: Vec<ToolId> = names.iter().filter_map(|n| ids.get(n).cloned()).collect();
-            all.push(measure(&ranking, &query.gold));
+            let ranking: Result<Vec<ToolId>> = names.iter().map(|name| who(&ids, name)).collect();
+            all.push(measure(&ranking?, &query.gold));
         }
         means.push(mean(&all));
     }
     let share = |of: fn(&Measures) -> f64| means.iter().map(of).sum::<f64>() / count(means.len());
     Ok([share(|m| m.ndcg_10), share(|m| m.hit_1)])
+}
+
+/// The tool of this name. One that nobody offers means that the answer was misread, which must not count against
+/// who gave it.
+fn who(ids: &HashMap<String, ToolId>, name: &str) -> Result<ToolId> {
+    let id = ids.get(name).cloned();
+    id.with_context(|| format!("{name} is found, which no server offers"))
 }
 
 /// The tools of a set in one list, and who is who. Names that stand there twice are numbered.

@@ -111,10 +111,8 @@ impl Figures {
                     row.memory_kib,
                     ours.memory_kib
                 ),
-                row.finding.map_or_else(
-                    || "not measured".to_owned(),
-                    |found| format!("{:.3}, {:.3}", found.ndcg_10, found.hit_1),
-                ),
+                row.finding
+                    .map_or_else(|| "not measured".to_owned(), |found| found.shown()),
             );
         }
         text.push_str(&self.behind());
@@ -216,6 +214,7 @@ mod tests {
             finding: (name == "toolcrib").then_some(Finding {
                 ndcg_10: 0.729,
                 hit_1: 0.658,
+                in_keywords: None,
             }),
         }
     }

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
 use super::candidate::{Behind, CANDIDATES, built, python};
-use super::{Client, PATH, Running};
+use super::{Client, PATH, Running, START_TIME};
 use crate::{eval, process, workspace};
 
 /// The two figures of a ranking.
@@ -16,7 +17,32 @@ use crate::{eval, process, workspace};
 pub(crate) struct Finding {
     pub(crate) ndcg_10: f64,
     pub(crate) hit_1: f64,
+    /// Both once more for the keywords of the wishes, where the search says that it wants keywords.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) in_keywords: Option<[f64; 2]>,
 }
+
+impl Finding {
+    /// As it stands in the table.
+    pub(crate) fn shown(&self) -> String {
+        let whole = format!("{:.3}, {:.3}", self.ndcg_10, self.hit_1);
+        match self.in_keywords {
+            None => whole,
+            Some([ndcg_10, hit_1]) => {
+                format!("{whole}; asked in keywords {ndcg_10:.3}, {hit_1:.3}")
+            }
+        }
+    }
+}
+
+/// The name of the server that offers the tools of a set.
+const OFFERING: &str = "tools";
+
+/// Words that say nothing about what is wished for, beside those of one letter or two.
+const SMALL_WORDS: &str = "about all also and any are ask been being but can could did does for from had has have help \
+    her here him his how into its just let like may might must need nor not our out please she should some than that the \
+    their them then there these they this those too very want was were what when where which who whom whose why will with \
+    would you your";
 
 /// The figures of a candidate; nothing where it has no search of its own that can be asked.
 pub(crate) fn of(name: &str) -> Result<Option<Finding>> {
@@ -35,7 +61,7 @@ pub(crate) fn of(name: &str) -> Result<Option<Finding>> {
             command.arg(script).arg(shared.join("data/retrieval"));
             (process::output(&mut command)?, "/mean")
         }
-        "mcp-gateway" => return searched(name, "gateway_search_tools", &shared).map(Some),
+        "mcp-gateway" => return of_gateway(&shared).map(Some),
         _ => return Ok(None),
     };
     read(&said, place)
@@ -43,44 +69,105 @@ pub(crate) fn of(name: &str) -> Result<Option<Finding>> {
         .with_context(|| format!("{name} does not say how well it finds"))
 }
 
-/// The figures of a candidate that is asked through a tool of its own, with all tools of a set in one server behind it.
-fn searched(name: &str, tool: &str, shared: &Path) -> Result<Finding> {
-    let candidate = CANDIDATES.iter().find(|candidate| candidate.name == name);
-    let candidate = candidate.with_context(|| format!("{name} is no candidate"))?;
+/// The figures of `mcp-gateway`. It is asked for whole wishes like everyone, and for their keywords as well: its search
+/// describes the query as one, and counts each word that stands anywhere in a tool, be it `a` or `to`.
+fn of_gateway(shared: &Path) -> Result<Finding> {
+    let [ndcg_10, hit_1] = searched(shared, str::to_owned)?;
+    Ok(Finding {
+        ndcg_10,
+        hit_1,
+        in_keywords: Some(searched(shared, keywords)?),
+    })
+}
+
+/// Means over the sets, with all tools of a set in one server behind `mcp-gateway`; `put` words a wish for it.
+fn searched(shared: &Path, put: fn(&str) -> String) -> Result<[f64; 2]> {
+    let candidate = CANDIDATES.iter().find(|one| one.name == "mcp-gateway");
+    let candidate = candidate.context("mcp-gateway is no candidate")?;
     let place = workspace::scratch().join("rivals/sets");
     std::fs::create_dir_all(&place)?;
     let list = place.join("tools.json");
     let open = |tools: &[Value]| {
         std::fs::write(&list, Value::from(tools).to_string())?;
         let behind = Behind {
-            name: "tools".into(),
+            name: OFFERING.into(),
             program: built("hostile"),
             args: vec!["--offer".into(), list.to_string_lossy().into_owned()],
         };
         let (running, _) = Running::start(candidate, &[behind])?;
         let mut client = Client::open(&running.address, PATH)?;
+        wait_for_tools(&mut client, tools.len())?;
         let ask = move |query: &str| {
             // It ends the candidate when it is dropped with this.
             let _ = &running;
-            let params = json!({"name": tool, "arguments": {"query": query, "limit": 10}});
-            names(&client.ask("tools/call", &params)?)
+            let arguments = json!({"query": put(query), "limit": 10});
+            names(&told(&mut client, "gateway_search_tools", &arguments)?)
         };
         Ok(ask)
     };
-    let [ndcg_10, hit_1] = eval::others::measured(&shared.join("data/retrieval"), open)?;
-    Ok(Finding { ndcg_10, hit_1 })
+    eval::others::measured(&shared.join("data/retrieval"), open)
+}
+
+/// Waits until so many tools are known. It answers before it has asked the server behind it, and until then its search
+/// finds nothing without saying why.
+fn wait_for_tools(client: &mut Client, count: usize) -> Result<()> {
+    let begun = Instant::now();
+    loop {
+        let known = known(&told(client, "gateway_list_servers", &json!({}))?)?;
+        if known == count {
+            return Ok(());
+        }
+        if begun.elapsed() > START_TIME {
+            bail!("it knows {known} tools of {count}");
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// What a tool of the candidate itself answers.
+fn told(client: &mut Client, tool: &str, arguments: &Value) -> Result<Value> {
+    let params = json!({"name": tool, "arguments": arguments});
+    content(&client.ask("tools/call", &params)?)
+}
+
+/// The JSON in the result of a call.
+fn content(result: &Value) -> Result<Value> {
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    serde_json::from_str(text).with_context(|| format!("the call was answered with {result}"))
+}
+
+/// How many tools of the server behind it a list of servers counts.
+fn known(answer: &Value) -> Result<usize> {
+    let servers = answer["servers"].as_array();
+    let server = servers.and_then(|all| all.iter().find(|server| server["name"] == OFFERING));
+    let count = server.and_then(|server| server["tools_count"].as_u64());
+    let count = count.with_context(|| format!("no count of tools in {answer}"))?;
+    Ok(usize::try_from(count)?)
 }
 
 /// The names in an answer of a search, in their order.
-fn names(result: &Value) -> Result<Vec<String>> {
-    let text = result["content"][0]["text"].as_str().unwrap_or_default();
-    let answer: Value = serde_json::from_str(text)
-        .with_context(|| format!("the search was answered with {result}"))?;
-    let matches = answer["matches"]
-        .as_array()
-        .context("there are no matches")?;
-    let names = matches.iter().filter_map(|found| found["tool"].as_str());
-    Ok(names.map(str::to_owned).collect())
+fn names(answer: &Value) -> Result<Vec<String>> {
+    let matches = answer["matches"].as_array();
+    let matches = matches.with_context(|| format!("no matches in {answer}"))?;
+    let name = |found: &Value| found["tool"].as_str().map(str::to_owned);
+    matches
+        .iter()
+        .map(|found| name(found).with_context(|| format!("no name in {found}")))
+        .collect()
+}
+
+/// The words of a wish that an agent would search for; the wish itself where there are none.
+fn keywords(wish: &str) -> String {
+    let lower = wish.to_lowercase();
+    let small = |word: &str| SMALL_WORDS.split_whitespace().any(|small| small == word);
+    let words: Vec<&str> = lower
+        .split(|c: char| !c.is_alphanumeric() && c != '_')
+        .filter(|word| word.chars().count() > 2 && !small(word))
+        .collect();
+    if words.is_empty() {
+        return wish.to_owned();
+    }
+    words.join(" ")
 }
 
 /// Reads the figures out of JSON that may stand below a heading.
@@ -101,8 +188,43 @@ mod tests {
         let answer =
             json!({"matches": [{"server": "s", "tool": "b"}, {"server": "s", "tool": "a"}]});
         let result = json!({"content": [{"type": "text", "text": answer.to_string()}]});
-        assert_eq!(names(&result).unwrap(), ["b", "a"]);
-        assert!(names(&json!({"content": []})).is_err());
+        assert_eq!(names(&content(&result).unwrap()).unwrap(), ["b", "a"]);
+        assert!(content(&json!({"content": []})).is_err());
+        assert!(names(&json!({})).is_err());
+        assert!(names(&json!({"matches": [{"name": "a"}]})).is_err());
+    }
+
+    #[test]
+    fn the_tools_of_the_server_behind_are_counted_and_no_others() {
+        let own = json!({"name": "gateway", "tools_count": 7});
+        let server = json!({"name": OFFERING, "tools_count": 101});
+        assert_eq!(known(&json!({"servers": [own, server]})).unwrap(), 101);
+        assert!(known(&json!({"servers": [own]})).is_err());
+    }
+
+    #[test]
+    fn keywords_are_what_is_left_without_small_words() {
+        let check = |wish: &str, expected: &str| assert_eq!(keywords(wish), expected);
+        check(
+            "Can you add a meeting with \"John\" at 2pm?",
+            "add meeting john 2pm",
+        );
+        check("how is it?", "how is it?");
+    }
+
+    #[test]
+    fn both_ways_of_asking_are_shown() {
+        let mut found = Finding {
+            ndcg_10: 0.25,
+            hit_1: 0.125,
+            in_keywords: None,
+        };
+        assert_eq!(found.shown(), "0.250, 0.125");
+        found.in_keywords = Some([0.5, 0.4]);
+        assert_eq!(
+            found.shown(),
+            "0.250, 0.125; asked in keywords 0.500, 0.400"
+        );
     }
 
     #[test]
