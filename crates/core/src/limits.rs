@@ -207,6 +207,13 @@ pub const STORE_BUSY_RETRIES_MAX: u32 = 2;
 pub const STORE_OPEN_RETRIES_MAX: u32 = 40;
 /// What the write-ahead log may keep on disk between checkpoints.
 pub const STORE_WAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
+/// How long the file of the write-ahead log is made before it is needed: longer than it becomes before SQLite starts over
+/// at its beginning, which is after 1,000 pages of 4 KiB.
+pub const STORE_WAL_BYTES_AHEAD: u64 = 4_608 * 1024;
+/// By how much the file of the write-ahead log is made longer at a time.
+pub const STORE_WAL_STEP_BYTES: usize = 256 * 1024;
+/// How many commits a process makes before the log is made longer for it: a command makes fewer.
+pub const STORE_WAL_STEP_COMMITS: u32 = 8;
 /// Most endings of executions kept in memory while the store cannot be written.
 pub const STORE_UNSETTLED_MAX: usize = 10_000;
 /// Most rows that one unit of recovery, purging or retention touches.

@@ -124,6 +124,12 @@ pub trait Link: Session {
     /// Takes the transaction back, also when it has already ended.
     fn rollback(&mut self) -> Pending<'_, ()>;
 
+    /// Makes the commits to come cheaper, a little at a time, while nobody waits for this connection; `false` once
+    /// there is nothing left to do. A transaction must not be open.
+    fn prepare(&mut self) -> Pending<'_, bool> {
+        Box::pin(async { Ok(false) })
+    }
+
     /// Ends the connection in order.
     fn close(self: Box<Self>) -> Pending<'static, ()>;
 }

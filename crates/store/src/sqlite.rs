@@ -4,6 +4,7 @@ mod connection;
 mod failure;
 mod file;
 mod link;
+mod log;
 mod migration;
 mod newest;
 mod presence;

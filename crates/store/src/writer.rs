@@ -10,7 +10,9 @@ use std::sync::Arc;
 
 use tokio::runtime::Handle;
 use tokio::sync::{mpsc, oneshot};
-use toolcrib_core::limits::{STORE_BUSY_RETRIES_MAX, STORE_GROUP_MAX, STORE_QUEUE_MAX};
+use toolcrib_core::limits::{
+    STORE_BUSY_RETRIES_MAX, STORE_GROUP_MAX, STORE_QUEUE_MAX, STORE_WAL_STEP_COMMITS,
+};
 
 use crate::StoreError;
 use crate::backend::{Backend, Link, Pending, Role, Session};
@@ -91,6 +93,7 @@ impl Writer {
             backend,
             link: Some(link),
             aside: Arc::clone(&aside),
+            commits: Some(0),
         };
         let runtime = Handle::current();
         std::thread::Builder::new()
@@ -217,6 +220,8 @@ struct Desk {
     /// Absent after a failure that left the connection in doubt.
     link: Option<Box<dyn Link>>,
     aside: Arc<Aside>,
+    /// How many there were, while there is something left to prepare for more of them.
+    commits: Option<u32>,
 }
 
 impl Desk {
@@ -249,6 +254,9 @@ impl Desk {
             }
             self.work_off(group).await;
             self.aside.done();
+            if closing.is_none() && messages.is_empty() {
+                self.prepare().await;
+            }
         }
         messages.close();
         let left = self.aside.close();
@@ -261,6 +269,35 @@ impl Desk {
         }
         if let Some(done) = closing {
             let _ = done.send(());
+        }
+    }
+
+    /// Uses a moment in which nobody waits. A process that commits seldom ends before it would gain anything by that.
+    async fn prepare(&mut self) {
+        let (Some(commits), Some(link)) = (self.commits, &mut self.link) else {
+            return;
+        };
+        self.commits = Some(commits.saturating_add(1));
+        if commits < STORE_WAL_STEP_COMMITS {
+            return;
+        }
+        match link.prepare().await {
+            Ok(true) => {}
+            Ok(false) => self.commits = None,
+            Err(_) => {
+                self.commits = None;
+                self.give_up().await;
+            }
+        }
+    }
+
+    /// Takes the transaction back, or gives the connection up where that fails.
+    async fn give_up(&mut self) {
+        if let Some(link) = &mut self.link
+            && link.rollback().await.is_err()
+        {
+            // Whether a transaction is still open is not known.
+            self.link = None;
         }
     }
 
@@ -318,9 +355,8 @@ impl Desk {
             return Err(StoreError::failed("the connection is gone"));
         };
         let result = run_all(link.as_mut(), group).await;
-        if result.is_err() && link.rollback().await.is_err() {
-            // Whether a transaction is still open is not known, so the connection is given up.
-            self.link = None;
+        if result.is_err() {
+            self.give_up().await;
         }
         result
     }

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use super::SqliteOptions;
 use super::connection::{Access, Connection};
+use super::log;
 use crate::StoreError;
 use crate::backend::{Link, Pending, Role, Row, Session, Value};
 
@@ -100,6 +101,10 @@ impl Link for SqliteLink {
 
     fn rollback(&mut self) -> Pending<'_, ()> {
         self.run(Connection::rollback)
+    }
+
+    fn prepare(&mut self) -> Pending<'_, bool> {
+        self.run(log::lengthen)
     }
 
     fn close(mut self: Box<Self>) -> Pending<'static, ()> {

@@ -6,6 +6,7 @@ use toolcrib_core::limits::STORE_OPEN_RETRIES_MAX;
 
 use super::SqliteOptions;
 use super::connection::{Access, Connection};
+use super::log;
 use crate::StoreError;
 use crate::backend::Role;
 
@@ -92,10 +93,7 @@ pub(super) fn readable(options: &SqliteOptions) -> Result<Access, StoreError> {
 
 /// Whether the write-ahead log holds nothing.
 fn log_is_empty(options: &SqliteOptions) -> bool {
-    let mut name = options.path.file_name().unwrap_or_default().to_owned();
-    name.push("-wal");
-    let log = std::fs::metadata(options.path.with_file_name(name));
-    log.map_or_else(
+    std::fs::metadata(log::path(&options.path)).map_or_else(
         |error| error.kind() == std::io::ErrorKind::NotFound,
         |log| log.len() == 0,
     )

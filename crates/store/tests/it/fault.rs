@@ -67,6 +67,9 @@ impl<H: Hook> Link for HookedLink<H> {
     fn rollback(&mut self) -> Pending<'_, ()> {
         Box::pin(hooked(&*self.hook, "rollback", self.inner.rollback()))
     }
+    fn prepare(&mut self) -> Pending<'_, bool> {
+        Box::pin(hooked(&*self.hook, "prepare", self.inner.prepare()))
+    }
     fn close(self: Box<Self>) -> Pending<'static, ()> {
         self.inner.close()
     }

@@ -60,6 +60,9 @@ async fn the_entry_of_an_execution_does_not_wait_for_records_and_they_share_a_co
     let home = Home::new();
     let (store, commits) = counted(&home).await;
     let records = ["r0", "r1", "r2", "r3"];
+    // Paused time goes on where nothing but the writer's thread is at work, unless a blocking task runs.
+    let (done, waits) = std::sync::mpsc::channel::<()>();
+    let still = tokio::task::spawn_blocking(move || waits.recv());
     for request_id in records {
         finish_soon(&store, request_id).await;
     }
@@ -68,6 +71,8 @@ async fn the_entry_of_an_execution_does_not_wait_for_records_and_they_share_a_co
         1 + records.len(),
         "enlist, and an entry each"
     );
+    drop(done);
+    still.await.unwrap().unwrap_err();
     assert_eq!(log(&store).await.len(), records.len());
     assert_eq!(commits.made.load(Ordering::SeqCst), 2 + records.len());
     store.close().await;
