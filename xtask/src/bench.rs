@@ -22,6 +22,7 @@ use crate::args::Args;
 use crate::machine::Machine;
 use crate::{rivals, ui};
 
+pub(crate) use door::Door;
 use recorder::Recorder;
 pub(crate) use results::{MARKDOWN, markdown};
 use results::{Results, Taken};

@@ -49,6 +49,8 @@ mod cases;
 mod eval;
 #[cfg(feature = "product")]
 mod flows;
+#[cfg(feature = "product")]
+mod hot;
 #[cfg(test)]
 mod house;
 #[cfg(feature = "product")]
@@ -100,6 +102,12 @@ const COMMANDS: &[Command] = &[
         usage: "[NAME]… [--list]",
         about: "run the benches and write bench/results.json and docs/benchmarks.md",
         run: product::bench,
+    },
+    Command {
+        name: "hot",
+        usage: "",
+        about: "write down which functions a session runs, for the linker to put next to each other",
+        run: product::hot,
     },
     Command {
         name: "docs",

@@ -8,9 +8,9 @@ use anyhow::Result;
 use crate::args::Args;
 
 #[cfg(feature = "product")]
-pub(crate) use here::{bench, docs, eval, flows};
+pub(crate) use here::{bench, docs, eval, flows, hot};
 #[cfg(not(feature = "product"))]
-pub(crate) use there::{bench, docs, eval, flows};
+pub(crate) use there::{bench, docs, eval, flows, hot};
 
 /// The tasks themselves, in a program that has the product's crates.
 #[cfg(feature = "product")]
@@ -77,6 +77,11 @@ mod here {
         crate::flows::run(args)
     }
 
+    /// `cargo xtask hot`
+    pub(crate) fn hot(args: &mut Args) -> Result<()> {
+        crate::hot::run(args)
+    }
+
     #[cfg(test)]
     mod tests {
         use super::*;
@@ -109,6 +114,10 @@ mod there {
 
     pub(crate) fn flows(args: &mut Args) -> Result<()> {
         again("flows", None, args)
+    }
+
+    pub(crate) fn hot(args: &mut Args) -> Result<()> {
+        again("hot", Some("ci"), args)
     }
 
     fn again(task: &str, profile: Option<&str>, args: &Args) -> Result<()> {

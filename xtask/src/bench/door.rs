@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 use super::recorder::Recorder;
 use crate::rivals::{built, install_own, tokens};
 use crate::{process, ui, workspace};
-pub(super) use stdio::Door;
+pub(crate) use stdio::Door;
 
 /// Numbers of servers that the start is timed with.
 const SERVERS: [usize; 3] = [10, 100, 1_000];

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::nanoseconds;
 
 /// A session; the process ends with it.
-pub(in crate::bench) struct Door {
+pub(crate) struct Door {
     child: Child,
     input: Option<ChildStdin>,
     output: BufReader<ChildStdout>,
@@ -21,18 +21,14 @@ pub(in crate::bench) struct Door {
 
 impl Door {
     /// Starts the program in a home and shakes hands.
-    pub(in crate::bench) fn open(
-        program: &Path,
-        home: &Path,
-        env: &[(&str, &str)],
-    ) -> Result<Self> {
+    pub(crate) fn open(program: &Path, home: &Path, env: &[(&str, &str)]) -> Result<Self> {
         let mut command = Command::new(program);
         command.envs(env.iter().copied());
         Self::wrapped(command, home)
     }
 
     /// As [`Self::open`], with the program as the last word of a command that watches it.
-    pub(in crate::bench) fn wrapped(mut command: Command, home: &Path) -> Result<Self> {
+    pub(crate) fn wrapped(mut command: Command, home: &Path) -> Result<Self> {
         command
             .args(["serve", "--stdio"])
             .current_dir(home)
@@ -42,14 +38,14 @@ impl Door {
     }
 
     /// A server itself, with nobody between.
-    pub(in crate::bench) fn straight(program: &Path, args: &[&str]) -> Result<Self> {
+    pub(crate) fn straight(program: &Path, args: &[&str]) -> Result<Self> {
         let mut command = Command::new(program);
         command.args(args);
         Self::start(command)
     }
 
     /// The server that a command starts.
-    pub(in crate::bench) fn start(mut command: Command) -> Result<Self> {
+    pub(crate) fn start(mut command: Command) -> Result<Self> {
         let mut child = command
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -72,12 +68,12 @@ impl Door {
     }
 
     /// The tools on the first page.
-    pub(in crate::bench) fn tools(&mut self) -> Result<Value> {
+    pub(crate) fn tools(&mut self) -> Result<Value> {
         Ok(self.ask("tools/list", &json!({}))?["tools"].take())
     }
 
     /// Calls a tool and gives the JSON that it answers with.
-    pub(in crate::bench) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
+    pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
         let result = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))?;
         let text = result["content"][0]["text"].as_str().unwrap_or_default();
         if result["isError"] == true {
@@ -87,7 +83,7 @@ impl Door {
     }
 
     /// The median time of a call, nanoseconds.
-    pub(in crate::bench) fn median(
+    pub(crate) fn median(
         &mut self,
         times: usize,
         tool: &str,
@@ -130,12 +126,12 @@ impl Door {
     }
 
     /// The process.
-    pub(in crate::bench) fn id(&self) -> u32 {
+    pub(crate) fn id(&self) -> u32 {
         self.child.id()
     }
 
     /// KiB that the process holds.
-    pub(in crate::bench) fn memory_kib(&self) -> Result<u64> {
+    pub(crate) fn memory_kib(&self) -> Result<u64> {
         let status = fs::read_to_string(format!("/proc/{}/status", self.child.id()))?;
         let line = status.lines().find(|line| line.starts_with("VmRSS:"));
         let figure = line.and_then(|line| line.split_whitespace().nth(1));
@@ -145,7 +141,7 @@ impl Door {
     }
 
     /// Closes the pipe and waits until the process has ended by itself.
-    pub(in crate::bench) fn close(mut self) -> Result<()> {
+    pub(crate) fn close(mut self) -> Result<()> {
         drop(self.input.take());
         self.child.wait()?;
         Ok(())
