@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 
 use crate::args::Args;
 use crate::bench::Door;
-use crate::rivals::{Client, built, install_own};
+use crate::rivals::{Client, shipped};
 use crate::{process, served, ui, workspace};
 
 /// Where the list stands.
@@ -30,13 +30,15 @@ const START_TIME: Duration = Duration::from_mins(1);
 /// Runs the sessions and writes the list.
 pub(crate) fn run(args: &mut Args) -> Result<()> {
     args.finish()?;
-    install_own()?;
-    let program = built("toolcrib");
+    // As it is installed, but with the names of its functions.
+    let mut build = process::cargo();
+    build.args(["build", "--locked", "--release", "-p", "toolcrib"]);
+    process::run(build.env("CARGO_PROFILE_RELEASE_STRIP", "none"))?;
     let ran: HashSet<String> = [over_pipe()?, over_http()?]
         .iter()
         .flat_map(|text| functions(text))
         .collect();
-    let symbols = symbols(&program)?;
+    let symbols = symbols(&shipped())?;
     let list = names::list(&symbols, &ran);
     ui::line(&format!(
         "{} names; {} of {} KiB of code stand together, of which {} KiB ran",
@@ -127,12 +129,17 @@ impl Drop for Running {
 
 /// A home whose only server is the one that is called, and the file for the counts.
 fn stage(name: &str) -> Result<(PathBuf, PathBuf)> {
-    let notes = json!({"command": built("toolcrib"), "args": ["workshop", "notes"]});
+    let notes = json!({"command": shipped(), "args": ["workshop", "notes"]});
     let config = json!({
         "servers": {"notes": notes},
         "policy": {"rateLimits": {"perServer": {"requests": 1_000_000}}},
     });
     let home = served::home(&format!("hot-{name}"), &config.to_string())?;
+    if name == "pipe" {
+        // Each session reads another format.
+        let place = home.join(".config/toolcrib");
+        fs::rename(place.join("toolcrib.yaml"), place.join("toolcrib.json"))?;
+    }
     let counts = home.join("callgrind.out");
     Ok((home, counts))
 }
@@ -142,7 +149,7 @@ fn watched(counts: &Path) -> Command {
     command
         .args(["--tool=callgrind", "--demangle=no"])
         .arg(format!("--callgrind-out-file={}", counts.display()))
-        .arg(built("toolcrib"));
+        .arg(shipped());
     command
 }
 

@@ -22,7 +22,7 @@ use serde_json::{Value, json};
 use crate::machine::Machine;
 use crate::{ui, workspace};
 use candidate::{Behind, CANDIDATES, Candidate, Start};
-pub(crate) use candidate::{built, install_own};
+pub(crate) use candidate::{built, install_own, shipped};
 pub(crate) use figures::{Figures, Row, with_table};
 pub(crate) use wire::Client;
 

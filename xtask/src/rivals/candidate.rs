@@ -141,7 +141,7 @@ pub(crate) fn python(name: &str) -> PathBuf {
 }
 
 /// The program as those who install it get it, which is how the others are measured as well.
-fn shipped() -> PathBuf {
+pub(crate) fn shipped() -> PathBuf {
     workspace::target()
         .join("release")
         .join("toolcrib")
