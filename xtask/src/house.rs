@@ -3,3 +3,4 @@
 mod borders;
 mod files;
 mod links;
+mod profiles;
