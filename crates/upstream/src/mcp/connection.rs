@@ -212,7 +212,7 @@ fn has_no_stream(failure: &Failure) -> bool {
     )
 }
 
-fn capabilities(client: Option<&Arc<dyn Client>>) -> Box<RawValue> {
+pub(super) fn capabilities(client: Option<&Arc<dyn Client>>) -> Box<RawValue> {
     client.map_or_else(
         || raw(&serde_json::json!({})),
         |client| client.capabilities(),

@@ -18,6 +18,7 @@ use toolcrib_core::limits::CONNECTIONS_PER_SERVER_MAX;
 use toolcrib_core::retry::RetryPolicy;
 
 use super::breaker::{Breaker, Next};
+use super::connection;
 use super::dialer::Dialer;
 use super::endpoint::{Endpoint, Way};
 use super::era::{EraMemory, Negotiated};
@@ -268,8 +269,11 @@ impl Supervisor {
         options: &mut Options,
     ) -> Result<Outcome, (CallError, bool)> {
         let no_way = |failure| (CallError::of_opening(failure), false);
-        let slot = self.slot(key).map_err(no_way)?;
         let owner = options.client.as_ref().filter(|_| key.is_owned()).cloned();
+        let slot = self.slot(key, owner.as_ref()).map_err(no_way)?;
+        if !matches!(errand, Errand::List(_) | Errand::Connect) {
+            slot.claim();
+        }
         let began = Instant::now();
         let waits = matches!(errand, Errand::Call { .. });
         let tenant = self.tenant(&slot, owner.as_ref(), options, waits).await;
@@ -316,10 +320,13 @@ impl Supervisor {
         }
     }
 
-    fn slot(&self, key: &Key) -> Result<Use, Failure> {
+    fn slot(&self, key: &Key, owner: Option<&Arc<dyn Client>>) -> Result<Use, Failure> {
         let is_child = matches!(self.endpoint().way, Way::Stdio(_));
         let mut slots = lock(&self.slots);
         slots.retain(|_, slot| slot.is_used() || !slot.is_empty());
+        if !slots.contains_key(key) {
+            hand_over(&mut slots, key, owner);
+        }
         if slots.len() >= CONNECTIONS_PER_SERVER_MAX && !slots.contains_key(key) {
             let idle = slots
                 .iter()
@@ -400,6 +407,23 @@ impl Supervisor {
                 }
             }
         }
+    }
+}
+
+/// Gives a caller without a connection the one over which only lists were asked so far: one process of a server is
+/// enough, and this one knows of nobody yet. Where its handshake did not say what this caller can be asked, it makes
+/// room for the caller's own.
+fn hand_over(slots: &mut HashMap<Key, Arc<Slot>>, key: &Key, owner: Option<&Arc<dyn Client>>) {
+    let listed = slots.get(&Key::Shared).filter(|slot| slot.is_unclaimed());
+    let Some(listed) = listed.cloned() else {
+        return;
+    };
+    let said = connection::capabilities(None);
+    if owner.is_none_or(|owner| owner.capabilities().get() == said.get()) {
+        slots.remove(&Key::Shared);
+        slots.insert(key.clone(), listed);
+    } else {
+        listed.give_way();
     }
 }
 

@@ -4,11 +4,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_core::secret::Secret;
-use toolcrib_upstream::mcp::{Endpoint, Happening, Health, Key, Options, Pool, Way, What};
+use toolcrib_upstream::mcp::{Client, Endpoint, Happening, Health, Key, Options, Pool, Way, What};
 
 use crate::fixture::{
-    PATIENCE, arrived, call, call_with, endpoint, eventually, kill, lives, numbers, patient,
-    permit, pool, raw, server, surroundings,
+    PATIENCE, Person, arrived, call, call_with, endpoint, eventually, kill, lives, numbers,
+    patient, permit, pool, raw, server, surroundings,
 };
 
 /// A server that writes the ids of its processes into a file.
@@ -77,6 +77,44 @@ async fn callers_that_are_kept_apart_have_processes_of_their_own() {
             .unwrap();
     }
     assert_eq!(numbers(&pids).len(), 4);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_connection_that_was_only_asked_for_lists_becomes_the_first_callers() {
+    let [ada, bob] = ["a", "b"].map(|name| Key::Principal(name.to_owned()));
+    let listed = async || {
+        let (directory, pids, endpoint) = counted("");
+        let pool = pool(endpoint);
+        let listing = pool.list("s", &Key::Shared, What::Tools, patient()).await;
+        listing.unwrap();
+        (directory, pids, pool)
+    };
+    let echo = async |pool: &Pool, key: &Key, client: Option<Arc<dyn Client>>| {
+        let echo = call_with(pool, "echo", "{}", false, |call| {
+            call.key = key.clone();
+            call.client = client;
+        });
+        echo.await.unwrap();
+    };
+
+    let (_directory, pids, pool) = listed().await;
+    echo(&pool, &ada, None).await;
+    assert_eq!(numbers(&pids).len(), 1, "one process lists and is called");
+    echo(&pool, &bob, None).await;
+    assert_eq!(numbers(&pids).len(), 2, "nobody gets what is another's");
+
+    let (_directory, pids, pool) = listed().await;
+    call(&pool, "echo", "{}").await.unwrap();
+    echo(&pool, &ada, None).await;
+    assert_eq!(numbers(&pids).len(), 2, "nor what all have used");
+
+    let (_directory, pids, pool) = listed().await;
+    let person: Arc<dyn Client> = Arc::new(Person::default());
+    echo(&pool, &ada, Some(person)).await;
+    let processes = numbers(&pids);
+    assert_eq!(processes.len(), 2, "the first knows of nobody to ask");
+    eventually("it makes room", || !lives(processes[0])).await;
+    assert!(lives(processes[1]));
 }
 
 #[tokio::test(flavor = "multi_thread")]

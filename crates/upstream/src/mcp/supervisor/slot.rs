@@ -54,6 +54,8 @@ pub(in crate::mcp) struct Slot {
     pub(in crate::mcp) state: Mutex<State>,
     /// Whether anything was answered over the connection.
     pub(in crate::mcp) served: AtomicBool,
+    /// Whether anything but lists was asked over it.
+    claimed: AtomicBool,
     in_use: AtomicUsize,
     last_used: Mutex<Instant>,
 }
@@ -64,6 +66,7 @@ impl Slot {
             is_child,
             state: Mutex::new(State::Empty),
             served: AtomicBool::new(false),
+            claimed: AtomicBool::new(false),
             in_use: AtomicUsize::new(0),
             last_used: Mutex::new(Instant::now()),
         }
@@ -87,6 +90,20 @@ impl Slot {
     pub(in crate::mcp) fn idle_since(&self) -> Option<Instant> {
         let is_open = matches!(*lock(&self.state), State::Open(_));
         (is_open && !self.is_used()).then(|| *lock(&self.last_used))
+    }
+
+    /// Tells that somebody asks for more than lists.
+    pub(in crate::mcp) fn claim(&self) {
+        self.claimed.store(true, Ordering::SeqCst);
+    }
+
+    /// Whether a connection stands here that nobody uses and whose server knows of no caller yet.
+    pub(in crate::mcp) fn is_unclaimed(&self) -> bool {
+        let is_open = matches!(
+            &*lock(&self.state),
+            State::Open(tenant) if tenant.connection.peer().closed().is_none()
+        );
+        is_open && !self.is_used() && !self.claimed.load(Ordering::SeqCst)
     }
 
     /// Gives the connection up if nobody uses it. True where that was so.
