@@ -24,6 +24,7 @@ mod scoreboard;
 mod signals;
 mod signs;
 mod spelling;
+mod successor;
 pub(crate) mod values;
 mod vocabulary;
 mod wishes;

@@ -175,12 +175,14 @@ impl Index {
             let mut found = retrieve::retrieve(self, &query, &scope);
             let exact = self.exact(&query, &scope, &mut found);
             let lifted = self.lifted(filter, &scope, &mut found);
+            self.succeed(&scope, &mut found);
             let (mut ranked, signals) = self.judge(&query, &mut found, slot, &exact, &lifted);
             let scores: Vec<f32> = ranked.iter().map(|r| r.score).collect();
             let confidence = match ranked.first() {
                 Some(first) => Model::shared().confidence(&scores, &signals[first.place]),
                 None => 0.0,
             };
+            self.let_successors_lead(&mut ranked);
             if query.about.len() > 1 {
                 serve_every_wish(&mut ranked);
             }
@@ -237,6 +239,18 @@ impl Index {
             found.bring_in(*number);
         }
         exact
+    }
+
+    /// Puts those among the candidates that have taken the place of one.
+    fn succeed(&self, scope: &Scope<'_>, found: &mut retrieve::Found) {
+        let replaced = found.candidates.iter().map(|c| c.number);
+        let by: Vec<u32> = replaced.filter_map(|n| self.successor(n)).collect();
+        for number in by {
+            let id = self.entry(number).map(|entry| entry.id);
+            if id.is_some_and(|id| scope.allow.is_none_or(|allow| allow(id))) {
+                found.bring_in(number);
+            }
+        }
     }
 
     /// The tools that habits lift, and by how much; puts them among the candidates.

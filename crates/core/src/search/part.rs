@@ -15,6 +15,7 @@ use super::field::{FIELDS, Field, Weights};
 use super::lexicon::Lexicon;
 use super::meaning::{DIMENSIONS, FIELD_PIECES_MAX, Meaning, Sum, narrow};
 use super::signs::{Signs, signs};
+use super::successor;
 use super::words::{QuickMap, READER, Reader, WordId, key, word_id};
 use crate::catalog::{Tool, ToolId};
 use crate::limits::{
@@ -108,6 +109,8 @@ pub struct Part {
     pub(crate) signs: Vec<Signs>,
     /// Spellings by which a tool is named exactly, by number.
     pub(crate) keys: Vec<(u64, u32)>,
+    /// Tools that say that they are deprecated, each with the one that took its place.
+    pub(crate) successors: Vec<(u32, u32)>,
 }
 
 /// Where something ends that has so many before it. The lists of one server are bounded far below.
@@ -134,10 +137,13 @@ impl Part {
         let mut common = Tally::default();
         collector.server(server, reader, &mut common);
         let mut tally = common.clone();
-        for tool in tools {
+        for tool in &tools {
             collector.tool(server, tool, reader, &common, &mut tally);
         }
-        collector.finish(server.name, &common)
+        Self {
+            successors: successors(&tools),
+            ..collector.finish(server.name, &common)
+        }
     }
 
     /// The words with their texts, in the order of the texts.
@@ -203,6 +209,23 @@ impl Part {
     pub fn is_empty(&self) -> bool {
         self.ids.is_empty()
     }
+}
+
+/// Which of these tools, in the order of their names, were replaced by which. One that was replaced itself replaces none.
+fn successors(tools: &[&Tool]) -> Vec<(u32, u32)> {
+    let place = |name: &str| tools.binary_search_by(|tool| tool.id.tool().cmp(name)).ok();
+    let named = |tool: &Tool| {
+        let own = tool.id.tool();
+        let is_other = |word: &str| word != own && place(word).is_some();
+        place(successor::named(&tool.description, is_other)?)
+    };
+    let pairs: Vec<(u32, u32)> = (0..)
+        .zip(tools)
+        .filter_map(|(at, tool)| Some((at, u32::try_from(named(tool)?).ok()?)))
+        .collect();
+    let is_replaced = |tool: u32| pairs.binary_search_by_key(&tool, |pair| pair.0).is_ok();
+    let last = pairs.iter().filter(|(_, by)| !is_replaced(*by));
+    last.copied().collect()
 }
 
 /// Counts of the words of one tool, or of what all tools of a server share.
@@ -477,6 +500,7 @@ impl<'w> Collector<'w> {
             vectors: self.vectors,
             scales: self.scales,
             signs: self.signs,
+            successors: Vec::new(),
         }
     }
 }

@@ -55,6 +55,12 @@ impl Part {
             bytes[8..].copy_from_slice(&tool.to_le_bytes());
             bytes
         });
+        to.rows(&self.successors, |(tool, by)| {
+            let mut bytes = [0; 8];
+            bytes[..4].copy_from_slice(&tool.to_le_bytes());
+            bytes[4..].copy_from_slice(&by.to_le_bytes());
+            bytes
+        });
     }
 
     /// Reads a part that was written down; `None` where there is none.
@@ -98,6 +104,7 @@ impl Part {
             scales: from.rows(|bytes: &[u8; 4]| f32::from_le_bytes(*bytes))?,
             signs: from.rows(|bytes: &[u8; 16]| -> Signs { [long(bytes, 0), long(bytes, 8)] })?,
             keys: from.rows(|bytes: &[u8; 12]| (long(bytes, 0), short(bytes, 8)))?,
+            successors: from.rows(|bytes: &[u8; 8]| (short(bytes, 0), short(bytes, 4)))?,
         };
         part.is_whole().then_some(part)
     }
@@ -118,6 +125,10 @@ impl Part {
             && (0..tools).all(|place| self.entry(place).is_some())
             && self.postings.iter().all(|posting| is_there(posting.tool()))
             && self.keys.iter().all(|(_, tool)| is_there(*tool))
+            && self
+                .successors
+                .iter()
+                .all(|(tool, by)| is_there(*tool) && is_there(*by))
             && self.words.iter().all(listed)
             && self.words.windows(2).all(spelt)
             && self
@@ -156,7 +167,7 @@ mod tests {
                 json!({"properties": {"title": {"type": "string", "description": "Überschrift"}}});
             Arc::new(Tool::new(
                 ToolId::new("tracker", name),
-                "Works on issues.",
+                "Works on issues. Deprecated, use closeIssue.",
                 schema,
             ))
         });
