@@ -174,6 +174,12 @@ impl Ui {
         self.flush_out();
     }
 
+    /// Sends what would go to standard error to standard output from now on.
+    pub fn complain_beside(&mut self) {
+        self.err = AutoStream::new(Box::new(io::stdout()), self.out.current_choice());
+        self.err_columns = self.columns;
+    }
+
     /// Prints nothing more on standard output: what was asked for is said.
     pub fn mute(&mut self) {
         self.flush_out();

@@ -109,6 +109,10 @@ impl Demo {
         let own = tale
             .json
             .then(|| std::mem::replace(&mut context.ui, silent()));
+        if !tale.json {
+            // What its commands complain about is part of the story.
+            context.ui.complain_beside();
+        }
         let played = self.play(context, &mut tale);
         if let Some(own) = own {
             context.ui = own;
@@ -210,7 +214,7 @@ fn silent() -> Ui {
 fn agent_story(context: &mut Context, home: &Path, tale: &mut Tale) -> Result<(), Failure> {
     agent::play(context, home, tale)?;
     context.ui.gap();
-    let about = "Every call left one record, and one that is changed or taken out is found:";
+    let about = "Every call of a tool left one record, chained to the one before: if one is changed or taken out, `audit verify` says so.";
     context
         .ui
         .line(Line::new().tone(Tone::Strong, format_args!("── {about}")));

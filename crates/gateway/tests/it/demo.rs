@@ -14,13 +14,14 @@ fn an_agent_finds_runs_and_is_refused_over_the_real_door() {
         "TOOL_VALIDATION_ERROR",
         "CONFIRMATION_REQUIRED",
         "\"deleted\":1",
+        "\"replayed\":true",
         "TOOL_DISABLED",
         "{\"results\":[{\"server\":\"parcels\",\"tool\":\"quote-rate\",",
         "\"cents\":690",
         "> get_tool_details {\"server\":\"notes\",\"tool\":\"delete_note\"}",
-        " for these 14 small tools when all are shown.",
-        "Over the 10 messages of this session that is ",
-        "The audit log is intact: 6 records",
+        " when these 14 small ones are shown, and 100,000 and more ",
+        "Over the 12 messages of this session that is ",
+        "The audit log is intact: 7 records",
     ] {
         assert!(
             ran.out.contains(expected),
@@ -28,8 +29,16 @@ fn an_agent_finds_runs_and_is_refused_over_the_real_door() {
             ran.out
         );
     }
+    assert!(!found_by_name(&ran.out).contains("cancel_event"));
     assert_eq!(ran.err, "");
     assert_eq!(std::fs::read_dir(home.path("")).unwrap().count(), 2);
+}
+
+/// The answer to the search for what a rule has switched off.
+fn found_by_name(told: &str) -> &str {
+    let search = "> search_tools {\"query\":\"cancel the meeting with Ada\"}\n";
+    let answer = told.split_once(search).expect("it is searched for").1;
+    answer.lines().next().unwrap()
 }
 
 #[test]
@@ -44,6 +53,10 @@ fn the_demo_plays_every_step_and_touches_nothing_of_the_user() {
         "6 servers written to ~/.config/toolcrib/toolcrib.yaml",
         "Tools: 3 total, 2 enabled",
         "github:delete_issue is disabled by rule 2",
+        "toolRules[2].pattern[0] is not a usable pattern",
+        "github:delete_issue stays enabled",
+        "did you mean `github`?",
+        "holds a secret in plain text",
     ] {
         assert!(
             ran.out.contains(expected),
@@ -51,19 +64,8 @@ fn the_demo_plays_every_step_and_touches_nothing_of_the_user() {
             ran.out
         );
     }
-    for expected in [
-        "toolRules[2].pattern[0] is not a usable pattern",
-        "github:delete_issue stays enabled",
-        "did you mean `github`?",
-        "holds a secret in plain text",
-    ] {
-        assert!(
-            ran.err.contains(expected),
-            "missing {expected:?} in\n{}",
-            ran.err
-        );
-    }
-    assert!(!ran.out.contains("ghp_") && !ran.err.contains("ghp_"));
+    assert_eq!(ran.err, "", "the story is told in one place");
+    assert!(!ran.out.contains("ghp_"));
     let left: Vec<_> = std::fs::read_dir(home.path(""))
         .unwrap()
         .map(|e| e.unwrap().file_name())
@@ -86,7 +88,7 @@ fn the_demo_is_told_in_json_with_what_every_step_cost() {
         .iter()
         .filter_map(|step| step["tool"].as_str())
         .collect();
-    assert_eq!(called.len(), 9, "{told}");
+    assert_eq!(called.len(), 11, "{told}");
     assert!(called.contains(&"get_tool_details"), "{called:?}");
     assert_eq!(steps.last().unwrap()["answer"]["intact"], true, "{told}");
     let tokens = |name: &str| told["tokens"][name].as_u64().unwrap();

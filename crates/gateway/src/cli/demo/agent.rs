@@ -55,7 +55,7 @@ const STEPS: &[Step] = &[
     Step {
         about: "Arguments that do not fit never reach the server; the answer says what would.",
         tool: "execute_tool",
-        arguments: |_| json!({"server": "notes", "tool": "create_note", "arguments": {"titel": "Coffee"}}),
+        arguments: |_| json!({"server": "notes", "tool": "create_note", "arguments": {"title": "Tea"}}),
     },
     Step {
         about: "Where a signature is not enough, the details say what each argument means.",
@@ -68,15 +68,22 @@ const STEPS: &[Step] = &[
         arguments: |story| json!({"server": "notes", "tool": "delete_note", "arguments": {"id": story.note}}),
     },
     Step {
-        about: "With both it is done, once, however often it is asked.",
+        about: "With both it is done.",
         tool: "execute_tool",
-        arguments: |story| {
-            json!({"server": "notes", "tool": "delete_note", "arguments": {"id": story.note},
-                   "options": {"confirmed": true, "idempotency_key": "demo-1"}})
-        },
+        arguments: confirmed,
     },
     Step {
-        about: "What a rule switches off is not found, and not run.",
+        about: "Asked again with the same key, it is not done again: the answer is the one from before.",
+        tool: "execute_tool",
+        arguments: confirmed,
+    },
+    Step {
+        about: "The calendar can cancel events, but a rule has switched that off: it is not found,",
+        tool: "search_tools",
+        arguments: |_| json!({"query": "cancel the meeting with Ada"}),
+    },
+    Step {
+        about: "and who knows its name cannot run it either.",
         tool: "execute_tool",
         arguments: |_| json!({"server": "calendar", "tool": "cancel_event", "arguments": {"id": 1}}),
     },
@@ -91,6 +98,12 @@ const STEPS: &[Step] = &[
         arguments: |_| json!({"server": "parcels", "tool": "quote-rate", "arguments": {"country": "NG", "grams": 1200}}),
     },
 ];
+
+/// Deletes the note, with what a destructive call needs.
+fn confirmed(story: &Story) -> Value {
+    json!({"server": "notes", "tool": "delete_note", "arguments": {"id": story.note},
+           "options": {"confirmed": true, "idempotency_key": "demo-1"}})
+}
 
 /// Plays the session in a home directory of its own.
 pub(super) fn play(context: &mut Context, home: &Path, tale: &mut Tale) -> Result<(), Failure> {
@@ -107,7 +120,7 @@ pub(super) fn play(context: &mut Context, home: &Path, tale: &mut Tale) -> Resul
     let tools = door.tools()?;
     let five = tokens(&Value::from(tools.clone()).to_string());
     let (about, micros) = (
-        "An agent connects. This is all it sees:",
+        "An agent connects to two MCP servers and a REST API. This is all it sees of them:",
         begun.elapsed().as_micros(),
     );
     heading(context, about, micros, five);
@@ -175,15 +188,13 @@ fn closing(
     context.ui.line(Line::new().tone(
         Tone::Strong,
         format_args!(
-            "Definitions go with every message: {five} tokens for the five, {all} for these {count} small tools when all are shown."
+            "Definitions go with every message: {five} tokens for the five, however many tools there are; {all} when these {count} \
+             small ones are shown, and 100,000 and more for the tools of a dozen real servers."
         ),
     ));
     context.ui.line(format!(
-        "Over the {messages} messages of this session that is {with_five} tokens, with all that was looked up, against {with_all}."
-    ));
-    context.ui.line(format!(
-        "The five stay {five} however many tools there are; showing all grows by about {each} with each small tool, \
-         and the tools of a dozen real servers cost 100,000 and more in every message."
+        "Over the {messages} messages of this session that is {with_five} tokens, with all that was looked up, against {with_all}; \
+         showing all grows by about {each} with each small tool."
     ));
     tale.tokens = json!({
         "five": five, "all": all, "tools": count, "messages": messages,
