@@ -57,6 +57,8 @@ pub struct Process {
     applied: channel::Receiver<u64>,
     /// The HTTP door, once it is open.
     door: OnceLock<Arc<Door>>,
+    /// Where clients reach it, in words, once they can.
+    reached: OnceLock<String>,
     requests: Requests,
     started: jiff::Timestamp,
     surroundings: Surroundings,
@@ -71,6 +73,7 @@ impl Process {
             version: env!("CARGO_PKG_VERSION").to_owned(),
             started: self.started.to_string(),
             directory: self.surroundings.cwd.display().to_string(),
+            door: self.reached.get().cloned(),
             config: now.config.path.as_ref().map(|p| p.display().to_string()),
             generation: now.number,
             reload: self.requests.last().as_deref().cloned(),
@@ -238,6 +241,7 @@ async fn serve(
         engine: Arc::clone(&engine),
         applied: taken_over,
         door: OnceLock::new(),
+        reached: OnceLock::new(),
         requests: requests.clone(),
         started: jiff::Timestamp::now(),
         surroundings: options.surroundings,
@@ -421,8 +425,12 @@ async fn open_doors(
         // What was put in place while it was being opened holds too.
         process.fit_door();
         tracing::info!(address = %opened.address, "listening");
+        let _ = process
+            .reached
+            .set(format!("http://{}/mcp", opened.address));
         return Ok(None);
     }
+    let _ = process.reached.set("stdio".to_owned());
     let (gone, closed) = oneshot::channel();
     let engine = Arc::clone(&process.engine);
     let caller = move || Arc::new(Caller::local(&engine.config().settings.policy));
@@ -462,6 +470,7 @@ fn announce(process: &Process, socket: Option<PathBuf>) {
         servers = now.config.servers.len(),
         adapters = now.config.settings.adapters.len(),
         socket = socket.map(|p| p.display().to_string()),
+        door = process.reached.get(),
         "ready"
     );
 }

@@ -67,6 +67,7 @@ fn show(context: &mut Context, shown: &[Shown]) {
     context.ui.gap();
     let mut table = Table::new([
         "PID",
+        "DOOR",
         "STARTED (UTC)",
         "SERVERS",
         "TOOLS",
@@ -86,6 +87,7 @@ fn show(context: &mut Context, shown: &[Shown]) {
         );
         table.row([
             status.pid.to_string(),
+            status.door.clone().unwrap_or_else(|| "-".to_owned()),
             started(status),
             servers,
             tools,

@@ -177,6 +177,9 @@ pub struct Status {
     pub started: String,
     /// The directory it was started in.
     pub directory: String,
+    /// Where clients reach it: an address, or `stdio`; nothing while it opens.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub door: Option<String>,
     /// The configuration file it was given or found; none where it runs without one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub config: Option<String>,
