@@ -12,18 +12,28 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 const LIST: &str = "link/hot.txt";
+/// Names a file with the very functions that ran in this build, which `cargo xtask trained` knows.
+const ORDER: &str = "TOOLCRIB_LINK_ORDER";
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed={LIST}");
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-env-changed={ORDER}");
     if variable("CARGO_CFG_TARGET_OS") != "linux" || variable("OPT_LEVEL") == "0" {
         return Ok(());
     }
     let place = PathBuf::from(variable("OUT_DIR"));
-    let script = place.join("hot.ld");
-    fs::write(&script, sections(&fs::read_to_string(LIST)?)?)?;
-    if understands(&place, &script) {
-        println!("cargo::rustc-link-arg-bins=-Wl,-T,{}", script.display());
+    let order = variable(ORDER);
+    let option = if order.is_empty() {
+        let script = place.join("hot.ld");
+        fs::write(&script, sections(&fs::read_to_string(LIST)?)?)?;
+        format!("-Wl,-T,{}", script.display())
+    } else {
+        println!("cargo::rerun-if-changed={order}");
+        format!("-Wl,--no-warn-symbol-ordering,--symbol-ordering-file={order}")
+    };
+    if understands(&place, &option) {
+        println!("cargo::rustc-link-arg-bins={option}");
     }
     Ok(())
 }
@@ -41,8 +51,8 @@ fn sections(list: &str) -> Result<String, std::fmt::Error> {
     Ok(script)
 }
 
-/// Whether the linker takes the script: only LLD goes through so many names quickly.
-fn understands(place: &Path, script: &Path) -> bool {
+/// Whether the linker takes the option: only LLD goes through so many names quickly.
+fn understands(place: &Path, option: &str) -> bool {
     let source = place.join("probe.rs");
     if fs::write(&source, "fn main() {}").is_err() {
         return false;
@@ -58,7 +68,7 @@ fn understands(place: &Path, script: &Path) -> bool {
     probe.args(flags.split('\x1f').filter(|flag| !flag.is_empty()));
     // An option that only LLD has.
     probe.args(["-C", "link-arg=-Wl,--lto-O2", "-C"]);
-    probe.arg(format!("link-arg=-Wl,-T,{}", script.display()));
+    probe.arg(format!("link-arg={option}"));
     probe.stdout(Stdio::null()).stderr(Stdio::null());
     probe.status().is_ok_and(|status| status.success())
 }

@@ -7,25 +7,25 @@ mod names;
 
 use std::collections::{BTreeMap, HashSet};
 use std::fs;
-use std::net::TcpListener;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::time::{Duration, Instant};
+use std::process::Command;
 
 use anyhow::{Result, bail};
-use serde_json::{Value, json};
 
 use crate::args::Args;
-use crate::bench::Door;
-use crate::rivals::{Client, shipped};
-use crate::{process, served, ui, workspace};
+use crate::{process, session, ui, workspace};
 
 /// Where the list stands.
 const LIST: &str = "crates/gateway/link/hot.txt";
-/// Calls of a session: enough for what is done now and then, such as a checkpoint of the store.
-const CALLS: usize = 600;
-/// How long the program may take to listen under callgrind.
-const START_TIME: Duration = Duration::from_mins(1);
+/// The file of callgrind in the home of a session.
+const COUNTS: &str = "callgrind.out";
+
+/// The program as `cargo install` makes it.
+fn installed() -> PathBuf {
+    workspace::target()
+        .join("release/toolcrib")
+        .with_extension(std::env::consts::EXE_EXTENSION)
+}
 
 /// Runs the sessions and writes the list.
 pub(crate) fn run(args: &mut Args) -> Result<()> {
@@ -34,11 +34,8 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
     let mut build = process::cargo();
     build.args(["build", "--locked", "--release", "-p", "toolcrib"]);
     process::run(build.env("CARGO_PROFILE_RELEASE_STRIP", "none"))?;
-    let ran: HashSet<String> = [over_pipe()?, over_http()?]
-        .iter()
-        .flat_map(|text| functions(text))
-        .collect();
-    let symbols = symbols(&shipped())?;
+    let ran = ran(&installed())?;
+    let symbols = symbols(&installed())?;
     let list = names::list(&symbols, &ran);
     ui::line(&format!(
         "{} names; {} of {} KiB of code stand together, of which {} KiB ran",
@@ -51,105 +48,21 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
     Ok(())
 }
 
-/// What an agent does: it looks around, finds, reads about a tool, and runs it.
-fn talk(ask: &mut dyn FnMut(&str, Value) -> Result<()>) -> Result<()> {
-    let tool = json!({"server": "notes", "tool": "search_notes"});
-    ask("list_mcp_servers", json!({}))?;
-    ask("list_tools", json!({"server": "notes"}))?;
-    for wish in ["write down a note", "what did I note about milk"] {
-        ask("search_tools", json!({"query": wish}))?;
+/// The functions that run in a program during sessions, under the names that the linker knows.
+pub(crate) fn ran(program: &Path) -> Result<HashSet<String>> {
+    let mut ran = HashSet::new();
+    for home in session::play(program, |home| watched(program, &home.join(COUNTS)))? {
+        ran.extend(functions(&fs::read_to_string(home.join(COUNTS))?));
     }
-    ask("get_tool_details", tool.clone())?;
-    for number in 0..CALLS {
-        let mut call = tool.clone();
-        call["arguments"] = json!({"query": format!("milk {number}")});
-        ask("execute_tool", call)?;
-    }
-    Ok(())
+    Ok(ran)
 }
 
-fn over_pipe() -> Result<String> {
-    let (home, counts) = stage("pipe")?;
-    let mut door = Door::wrapped(watched(&counts), &home)?;
-    door.tools()?;
-    talk(&mut |tool, arguments| door.call(tool, &arguments).map(drop))?;
-    door.close()?;
-    Ok(fs::read_to_string(counts)?)
-}
-
-fn over_http() -> Result<String> {
-    let (home, counts) = stage("http")?;
-    let address = TcpListener::bind("127.0.0.1:0")?.local_addr()?.to_string();
-    let child = watched(&counts)
-        .args(["serve", "--listen", &address])
-        .current_dir(&home)
-        .env("HOME", &home)
-        .env("XDG_RUNTIME_DIR", &home)
-        .stdin(Stdio::null())
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .spawn()?;
-    let mut child = Running(child);
-    let begun = Instant::now();
-    let mut client = loop {
-        match Client::open(&address, "/mcp") {
-            Ok(client) => break client,
-            Err(error) if begun.elapsed() > START_TIME => return Err(error),
-            Err(_) => std::thread::sleep(Duration::from_millis(50)),
-        }
-    };
-    client.tools()?;
-    talk(&mut |tool, arguments| {
-        let params = json!({"name": tool, "arguments": arguments});
-        client.ask("tools/call", &params).map(drop)
-    })?;
-    child.end()?;
-    Ok(fs::read_to_string(counts)?)
-}
-
-/// A program that does not outlive its session.
-struct Running(Child);
-
-impl Running {
-    /// Ends it in order, so that callgrind writes what it counted.
-    fn end(&mut self) -> Result<()> {
-        let id = self.0.id().to_string();
-        process::run(process::program("kill").args(["-TERM", &id]))?;
-        self.0.wait()?;
-        Ok(())
-    }
-}
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// A home whose only server is the one that is called, and the file for the counts.
-fn stage(name: &str) -> Result<(PathBuf, PathBuf)> {
-    let notes = json!({"command": shipped(), "args": ["workshop", "notes"]});
-    let config = json!({
-        "servers": {"notes": notes},
-        "policy": {"rateLimits": {"perServer": {"requests": 1_000_000}}},
-    });
-    let home = served::home(&format!("hot-{name}"), &config.to_string())?;
-    if name == "pipe" {
-        // Each session reads another format.
-        let place = home.join(".config/toolcrib");
-        fs::rename(place.join("toolcrib.yaml"), place.join("toolcrib.json"))?;
-    }
-    let counts = home.join("callgrind.out");
-    Ok((home, counts))
-}
-
-fn watched(counts: &Path) -> Command {
+fn watched(program: &Path, counts: &Path) -> Command {
     let mut command = process::program("valgrind");
     command
         .args(["--tool=callgrind", "--demangle=no"])
         .arg(format!("--callgrind-out-file={}", counts.display()))
-        .arg(shipped());
+        .arg(program);
     command
 }
 

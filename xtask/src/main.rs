@@ -35,9 +35,13 @@ mod rivals;
 mod schemathesis;
 mod served;
 mod servers;
+#[cfg(feature = "product")]
+mod session;
 mod source;
 mod spdx;
 mod testing;
+#[cfg(feature = "product")]
+mod trained;
 mod ui;
 mod workspace;
 
@@ -162,6 +166,12 @@ const COMMANDS: &[Command] = &[
         usage: "[npm | wheel | try | full] [--platform P] [--binary FILE] [--out DIR] [--optimised]",
         about: "pack for npm and PyPI, and start what was packed as npx, uvx, pip and the shell installer do",
         run: package::run,
+    },
+    Command {
+        name: "trained",
+        usage: "[--out FILE]",
+        about: "build the program as it is packaged: compiled by what its sessions did",
+        run: product::trained,
     },
     Command {
         name: "licences",

@@ -8,9 +8,9 @@ use anyhow::Result;
 use crate::args::Args;
 
 #[cfg(feature = "product")]
-pub(crate) use here::{bench, docs, eval, flows, hot};
+pub(crate) use here::{bench, docs, eval, flows, hot, trained};
 #[cfg(not(feature = "product"))]
-pub(crate) use there::{bench, docs, eval, flows, hot};
+pub(crate) use there::{bench, docs, eval, flows, hot, trained};
 
 /// The tasks themselves, in a program that has the product's crates.
 #[cfg(feature = "product")]
@@ -82,6 +82,11 @@ mod here {
         crate::hot::run(args)
     }
 
+    /// `cargo xtask trained`
+    pub(crate) fn trained(args: &mut Args) -> Result<()> {
+        crate::trained::run(args)
+    }
+
     #[cfg(test)]
     mod tests {
         use super::*;
@@ -118,6 +123,10 @@ mod there {
 
     pub(crate) fn hot(args: &mut Args) -> Result<()> {
         again("hot", Some("ci"), args)
+    }
+
+    pub(crate) fn trained(args: &mut Args) -> Result<()> {
+        again("trained", Some("ci"), args)
     }
 
     fn again(task: &str, profile: Option<&str>, args: &Args) -> Result<()> {

@@ -24,6 +24,9 @@ pub(crate) enum Build {
     Debug,
     /// The one that CI makes, once, for all that it looks at from the outside.
     Ci,
+    /// The program as it is packaged, made by `cargo xtask trained`.
+    #[cfg(feature = "product")]
+    Shipped,
 }
 
 impl Build {
@@ -50,14 +53,19 @@ impl Build {
 
     /// One of its programs.
     pub(crate) fn program(self, name: &str) -> PathBuf {
-        let profile = match self {
-            Self::Debug => "debug",
-            Self::Ci => "ci",
-        };
-        workspace::target()
-            .join(profile)
+        self.place()
             .join(name)
             .with_extension(std::env::consts::EXE_EXTENSION)
+    }
+
+    /// Where its programs are.
+    fn place(self) -> PathBuf {
+        match self {
+            Self::Debug => workspace::target().join("debug"),
+            Self::Ci => workspace::target().join("ci"),
+            #[cfg(feature = "product")]
+            Self::Shipped => crate::trained::place(),
+        }
     }
 
     /// The program in a home of its own, seeing nothing of this machine's user but the path.

@@ -1,4 +1,4 @@
-//! `llvm-profdata` and `llvm-cov` of the toolchain in use.
+//! The LLVM programs of the toolchain in use.
 
 use std::path::{Path, PathBuf};
 
@@ -6,11 +6,16 @@ use anyhow::{Context, Result, bail};
 
 use crate::{process, ui};
 
-/// The two programs that read coverage data.
+/// The programs that read what was counted, and the one that takes names out.
 #[derive(Debug)]
 pub(crate) struct Tools {
     pub(crate) profdata: PathBuf,
     pub(crate) cov: PathBuf,
+    #[cfg_attr(
+        not(feature = "product"),
+        expect(dead_code, reason = "used with the product")
+    )]
+    pub(crate) strip: PathBuf,
 }
 
 impl Tools {
@@ -39,6 +44,7 @@ impl Tools {
         Some(Self {
             profdata: file("llvm-profdata")?,
             cov: file("llvm-cov")?,
+            strip: file("llvm-strip")?,
         })
     }
 }
@@ -47,15 +53,19 @@ impl Tools {
 fn bin_dir() -> Result<PathBuf> {
     let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let sysroot = process::output(process::program(&rustc).args(["--print", "sysroot"]))?;
-    let version = process::output(process::program(&rustc).arg("-vV"))?;
-    let host = version
-        .lines()
-        .find_map(|line| line.strip_prefix("host: "))
-        .context("`rustc -vV` names no host")?;
     Ok(Path::new(sysroot.trim())
         .join("lib/rustlib")
-        .join(host)
+        .join(host()?)
         .join("bin"))
+}
+
+/// The platform that the compiler in use runs on and compiles for.
+pub(crate) fn host() -> Result<String> {
+    let rustc = std::env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let version = process::output(process::program(&rustc).arg("-vV"))?;
+    let mut lines = version.lines();
+    let host = lines.find_map(|line| line.strip_prefix("host: "));
+    Ok(host.context("`rustc -vV` names no host")?.to_owned())
 }
 
 #[cfg(test)]
