@@ -26,6 +26,7 @@ pub(crate) use door::Door;
 use recorder::Recorder;
 pub(crate) use results::{MARKDOWN, markdown};
 use results::{Results, Taken};
+pub(crate) use upstream::Server;
 
 /// One bench: a group of figures that are taken together.
 struct Bench {
@@ -142,6 +143,11 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
         bail!("over the bound: {}", over.join(", "));
     }
     Ok(())
+}
+
+/// Whether there is a bench of this name.
+pub(crate) fn has(name: &str) -> bool {
+    name == PEERS || BENCHES.iter().any(|bench| bench.name == name)
 }
 
 fn chosen(names: &[String]) -> Result<Vec<&'static Bench>> {

@@ -19,10 +19,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use serde_json::{Value, json};
 
+use crate::bench::Server;
 use crate::machine::Machine;
 use crate::{ui, workspace};
 use candidate::{Behind, CANDIDATES, Candidate, Start};
-pub(crate) use candidate::{built, install_own, shipped};
+pub(crate) use candidate::{built, install_own, install_shipped, shipped};
 pub(crate) use figures::{Figures, Row, with_table};
 pub(crate) use wire::Client;
 
@@ -61,11 +62,12 @@ pub(crate) fn run() -> Result<()> {
     candidate::install_shipped()?;
     candidate::install()?;
     let machine = Machine::now();
-    let mut direct = Vec::new();
+    let (mut direct, mut over_http) = (Vec::new(), Vec::new());
     let mut turns: Vec<Vec<Turn>> = CANDIDATES.iter().map(|_| Vec::new()).collect();
     for round in 1..=ROUNDS {
         ui::title(&format!("round {round} of {ROUNDS}"));
         direct.push(straight()?);
+        over_http.push(straight_over_http()?);
         for (candidate, turns) in CANDIDATES.iter().zip(&mut turns) {
             let turn = take_turn(candidate).with_context(|| candidate.name)?;
             ui::line(&format!("{:<15} {turn:?}", candidate.name));
@@ -87,6 +89,7 @@ pub(crate) fn run() -> Result<()> {
             release: candidate::release(candidate.name)?,
             about: candidate.about.to_owned(),
             compact: candidate.compact,
+            searches: candidate.searches,
             start_ms: middle(turns, |turn| turn.start_ms),
             latency_us: middle(turns, |turn| turn.latency_us),
             cpu_us: middle(turns, |turn| turn.cpu_us),
@@ -100,6 +103,7 @@ pub(crate) fn run() -> Result<()> {
         machine,
         load_after: crate::machine::load().unwrap_or_default(),
         direct_latency_us: middle(&direct, |took| *took),
+        direct_http_us: middle(&over_http, |took| *took),
         exposed_tools: exposed.0,
         exposed_tokens: exposed.1,
         rows,
@@ -329,6 +333,20 @@ fn straight() -> Result<u64> {
     }
     drop(input);
     child.wait()?;
+    Ok(middle(&times, |time| *time))
+}
+
+/// The same over HTTP, to a server that does next to nothing.
+fn straight_over_http() -> Result<u64> {
+    let server = Server::start()?;
+    let mut client = Client::open(&server.address, PATH)?;
+    let mut times = Vec::with_capacity(CALLS);
+    for _ in 0..CALLS {
+        let params = json!({"name": TOOL, "arguments": arguments()});
+        let begun = Instant::now();
+        client.ask("tools/call", &params)?;
+        times.push(micros(begun.elapsed()));
+    }
     Ok(middle(&times, |time| *time))
 }
 

@@ -73,9 +73,19 @@ fn measured(catalog: &Catalog, queries: &[String]) -> Figures {
     tell_lists(catalog, &mut figures);
     let searches: Vec<usize> = queries.iter().map(|q| tokens(&catalog.search(q))).collect();
     let search = figures.median_and_max("search", searches, [199, 450]);
-    figures.add("per_message", five + search + details, 700);
-    tell_flows(catalog, five, &mut figures);
+    let message = five + search + details;
+    figures.add("per_message", message, 700);
+    let everything: usize = catalog.verbatim.iter().map(|text| tokens(text)).sum();
+    // At least 99.3 % must be saved, so many in ten thousand may be left.
+    let left = per_10000(message, everything);
+    figures.add("per_message_of_everything_per_10000", left, 70);
+    tell_flows(catalog, five, everything, &mut figures);
     figures
+}
+
+/// What is left of a whole, in hundredths of a percent, rounded up.
+fn per_10000(left: usize, whole: usize) -> usize {
+    (left * 10_000).div_ceil(whole.max(1))
 }
 
 /// The details and signatures of every tool, and how long they take.
@@ -138,7 +148,7 @@ fn tell_lists(catalog: &Catalog, figures: &mut Figures) {
 
 /// What an agent reads and writes to find, look at and run one tool, and two; the tool's own result,
 /// which is what it would be without us, is left out.
-fn tell_flows(catalog: &Catalog, five: usize, figures: &mut Figures) {
+fn tell_flows(catalog: &Catalog, five: usize, everything: usize, figures: &mut Figures) {
     let each: Vec<usize> = catalog
         .tools()
         .map(|tool| one_tool(catalog, tool))
@@ -149,13 +159,12 @@ fn tell_flows(catalog: &Catalog, five: usize, figures: &mut Figures) {
     figures.add("single_tool_flow_median", figures::median(single), 950);
     let double = figures::median(double);
     figures.add("two_tool_flow_median", double, 1_600);
-    let everything: usize = catalog.verbatim.iter().map(|text| tokens(text)).sum();
     let saved = 100.0 - 100.0 * as_share(double, everything);
     ui::line(&format!(
         "every definition at once: {everything} tokens; a flow of two tools saves {saved:.2} %"
     ));
-    // In hundredths of a percent, rounded up: at least 99 % must be saved.
-    let left = (double * 10_000).div_ceil(everything.max(1));
+    // At least 99 % must be saved.
+    let left = per_10000(double, everything);
     figures.add("left_of_everything_per_10000", left, 100);
 }
 

@@ -1,6 +1,7 @@
 //! `cargo xtask bench door`: the program as an agent has it, over its standard streams, before servers of the test kit that list
 //! the tools of real ones.
 
+mod answers;
 mod stdio;
 
 use std::fs;
@@ -11,7 +12,7 @@ use anyhow::{Context, Result, bail};
 use serde_json::{Map, Value, json};
 
 use super::recorder::Recorder;
-use crate::rivals::{built, install_own, tokens};
+use crate::rivals::{built, install_own, install_shipped, shipped, tokens};
 use crate::{process, ui, workspace};
 pub(crate) use stdio::Door;
 
@@ -19,6 +20,8 @@ pub(crate) use stdio::Door;
 const SERVERS: [usize; 3] = [10, 100, 1_000];
 /// How many tools each of them lists: ten thousand in all at the largest.
 const TOOLS_EACH: usize = 10;
+/// How many tools the largest server has.
+const TOOLS_OF_ONE: usize = 1_000;
 /// How often a start is repeated, and a request.
 const STARTS: usize = 5;
 const REQUESTS: usize = 200;
@@ -28,7 +31,7 @@ const WARM_START_NS: u64 = 100_000_000;
 const SEARCH_NS: u64 = 150_000_000;
 const LOOK_NS: u64 = 50_000_000;
 const RUN_NS: u64 = 500_000_000;
-const MEMORY_KIB: u64 = 100 * 1024;
+const MEMORY_BYTES: u64 = 100_000_000;
 /// Tool lists that are there when they are needed, of all that are.
 const HIT_RATE_PER_MILLE: u64 = 800;
 /// How often an agent starts anew while the hit rate is counted.
@@ -54,23 +57,30 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
         return Ok(());
     };
     install_own()?;
+    install_shipped()?;
     let tools = real_tools(&shared.join("data/mcp-tools"))?;
     for count in SERVERS {
-        let stage = Stage::set(&tools, count)?;
+        let stage = Stage::set(&tools, count, TOOLS_EACH)?;
         starts(recorder, &stage, count)?;
+        if count == 100 {
+            holding(recorder, &stage)?;
+        }
         if count == 1_000 {
             requests(recorder, &stage)?;
             stage.nobody_started()?;
         }
     }
-    let stage = Stage::set(&tools, 100)?;
+    let stage = Stage::set(&tools, 1, TOOLS_OF_ONE)?;
+    large(recorder, &stage)?;
+    let stage = Stage::set(&tools, 100, TOOLS_EACH)?;
     stage.warm()?;
     caching(recorder, &stage)?;
     hit_rate(recorder, &tools)?;
-    let stage = Stage::set(&tools, 100)?;
+    let stage = Stage::set(&tools, 100, TOOLS_EACH)?;
     stage.warm()?;
     running(recorder, &stage)?;
-    flows(recorder, &stage)
+    flows(recorder, &stage)?;
+    answers::run(recorder, &stage)
 }
 
 /// A home with servers that list slices of the real tools.
@@ -80,7 +90,8 @@ struct Stage {
 }
 
 impl Stage {
-    fn set(tools: &[Value], count: usize) -> Result<Self> {
+    /// So many servers, each with so many tools.
+    fn set(tools: &[Value], count: usize, each: usize) -> Result<Self> {
         let home = workspace::scratch().join("door").join(count.to_string());
         let _ = fs::remove_dir_all(&home);
         fs::create_dir_all(home.join("lists"))?;
@@ -89,8 +100,8 @@ impl Stage {
             let slice: Vec<&Value> = tools
                 .iter()
                 .cycle()
-                .skip(number * TOOLS_EACH % tools.len())
-                .take(TOOLS_EACH)
+                .skip(number * each % tools.len())
+                .take(each)
                 .collect();
             let list = home.join("lists").join(format!("{number}.json"));
             fs::write(&list, json!(slice).to_string())?;
@@ -128,7 +139,7 @@ impl Stage {
 
     /// Runs a command in the home and gives what it prints.
     fn command(&self, args: &[&str]) -> Result<String> {
-        let mut command = process::program(built("toolcrib"));
+        let mut command = process::program(shipped());
         command
             .args(args)
             .current_dir(&self.home)
@@ -149,7 +160,7 @@ impl Stage {
     }
 
     fn open(&self, env: &[(&str, &str)]) -> Result<Door> {
-        Door::open(&built("toolcrib"), &self.home, env)
+        Door::open(&shipped(), &self.home, env)
     }
 }
 
@@ -184,6 +195,44 @@ fn starts(recorder: &mut Recorder, stage: &Stage, count: usize) -> Result<()> {
     Ok(())
 }
 
+/// What the process holds with a thousand tools once it has searched them.
+fn holding(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
+    let mut door = stage.open(&[])?;
+    for wish in WISHES {
+        door.call("search_tools", &json!({ "query": wish }))?;
+    }
+    recorder
+        .value(
+            "memory with 100 servers and 1,000 tools",
+            door.memory_kib()? * 1024,
+            "bytes",
+        )
+        .at_most(MEMORY_BYTES);
+    door.close()
+}
+
+/// One server with a thousand tools, nothing kept: until a search is answered, and how many are found to be there.
+fn large(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
+    let begun = Instant::now();
+    let mut door = stage.open(&[])?;
+    door.call("search_tools", &json!({"query": WISHES[0]}))?;
+    let took = nanoseconds(begun);
+    let servers = door.call("list_mcp_servers", &json!({}))?;
+    door.close()?;
+    let servers = servers["servers"].as_array().context("no servers")?;
+    let count = |server: &Value| server["toolCount"].as_u64();
+    let most = servers.iter().filter_map(count).max();
+    recorder.value(
+        "start to first search, one server of 1,000 tools, nothing kept",
+        took,
+        "ns",
+    );
+    recorder
+        .value("tools of one server", most.context("no counts")?, "tools")
+        .at_least(TOOLS_OF_ONE as u64);
+    Ok(())
+}
+
 /// What the five tools take with ten thousand tools behind them, and what the process holds.
 fn requests(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
     let mut door = stage.open(&[])?;
@@ -211,7 +260,7 @@ fn requests(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
             door.memory_kib()? * 1024,
             "bytes",
         )
-        .at_most(MEMORY_KIB * 1024);
+        .at_most(MEMORY_BYTES);
     door.close()
 }
 
@@ -266,7 +315,7 @@ fn caching(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
 /// Some days of an agent, from nothing kept: how often tool lists were there when they were needed, as
 /// `toolcrib stats` tells it.
 fn hit_rate(recorder: &mut Recorder, tools: &[Value]) -> Result<()> {
-    let stage = Stage::set(tools, 100)?;
+    let stage = Stage::set(tools, 100, TOOLS_EACH)?;
     for _ in 0..SESSIONS {
         let mut door = stage.open(&[])?;
         for wish in WISHES {

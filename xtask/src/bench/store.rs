@@ -1,9 +1,14 @@
 //! What durability costs: executions that are journalled before and recorded after, each with a key, by many callers at
 //! once. The work itself is the example `bench` of the store, which can also be run by hand on another disk.
 
+use std::io::{Seek, SeekFrom, Write};
+use std::path::Path;
+use std::time::Instant;
+
 use anyhow::{Context, Result, ensure};
 use serde_json::Value;
 
+use super::door::nanoseconds;
 use super::recorder::Recorder;
 use crate::{process, workspace};
 
@@ -11,6 +16,10 @@ use crate::{process, workspace};
 const EXECUTIONS: u64 = 20_000;
 /// How many callers record at once.
 const CALLERS: u64 = 64;
+/// How often the disk is flushed alone, and what is written each time into how large a file.
+const FLUSHES: usize = 1_000;
+const PAGES_BYTES: usize = 2 * 4_096;
+const FILE_BYTES: usize = 4 * 1_024 * 1_024;
 /// The share of one execution in the time of all: 2,000 a second.
 const EXECUTION_NS_MAX: u64 = 500_000;
 
@@ -46,6 +55,7 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
             "ns",
         )
         .at_most(EXECUTION_NS_MAX);
+    recorder.value("a flush of the disk alone, median", flush(&disk)?, "ns");
     recorder.value(
         "one caller's wait, median",
         figure("median_us")? * 1_000,
@@ -57,4 +67,22 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
         "ns",
     );
     Ok(())
+}
+
+/// What every durable commit waits for at least: two pages written over what is there, and on the disk.
+fn flush(disk: &Path) -> Result<u64> {
+    let mut file = tempfile::tempfile_in(disk)?;
+    file.write_all(&vec![0; FILE_BYTES])?;
+    file.sync_all()?;
+    let pages = [7; PAGES_BYTES];
+    let mut times = Vec::with_capacity(FLUSHES);
+    for number in 0..FLUSHES {
+        file.seek(SeekFrom::Start((number * PAGES_BYTES % FILE_BYTES) as u64))?;
+        let begun = Instant::now();
+        file.write_all(&pages)?;
+        file.sync_data()?;
+        times.push(nanoseconds(begun));
+    }
+    times.sort_unstable();
+    Ok(times[FLUSHES / 2])
 }

@@ -6,7 +6,7 @@ use super::recorder::Recorder;
 use crate::tokens;
 
 /// Names for a reader, by the names that `cargo xtask eval tokens` has.
-const NAMES: [(&str, &str, &str); 13] = [
+const NAMES: [(&str, &str, &str); 14] = [
     ("definitions", "the five definitions", "tokens"),
     ("search_median", "search_tools, median", "tokens"),
     ("search_max", "search_tools, at most", "tokens"),
@@ -25,6 +25,11 @@ const NAMES: [(&str, &str, &str); 13] = [
     ("signature_median", "a signature in a hit, median", "tokens"),
     ("signature_max", "a signature in a hit, at most", "tokens"),
     ("per_message", "definitions, a search and details", "tokens"),
+    (
+        "per_message_of_everything_per_10000",
+        "definitions, a search and details against every definition at once",
+        "of 10,000 tokens",
+    ),
     (
         "single_tool_flow_median",
         "find, look at and run one tool, median",

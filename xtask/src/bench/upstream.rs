@@ -14,8 +14,9 @@ use serde_json::{Value, json};
 
 use super::door::{Door, nanoseconds};
 use super::recorder::Recorder;
-use crate::rivals::{Client, built, install_own};
+use crate::rivals::{Client, built, install_own, install_shipped, shipped};
 use crate::{process, ui, workspace};
+pub(crate) use server::Server;
 
 /// How many calls are timed in one round, and how many rounds there are; direct and proxied calls take turns.
 const CALLS: usize = 500;
@@ -41,6 +42,7 @@ impl Way {
 
 pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
     install_own()?;
+    install_shipped()?;
     let server = server::Server::start()?;
     for way in [Way::Pipe, Way::Http] {
         let home = home(way, &server)?;
@@ -83,15 +85,26 @@ fn counts(recorder: &mut Recorder, way: Way, home: &Path) -> Result<()> {
         return Ok(());
     }
     let name = way.name();
-    let ours = per_call(|calls| {
-        let mut door = Door::wrapped(under_valgrind(home, &[]), home)?;
-        door.median(calls, "execute_tool", &wrapped)?;
-        door.close()?;
-        read_counts(&fs::read_to_string(counts_of(home))?)
-    })?;
+    let through = |program: &Path| {
+        per_call(|calls| {
+            let mut door = Door::wrapped(under_valgrind(home, program, &[]), home)?;
+            door.median(calls, "execute_tool", &wrapped)?;
+            door.close()?;
+            read_counts(&fs::read_to_string(counts_of(home))?)
+        })
+    };
+    // What is packaged has no names by which the allocator could be known.
+    let ours = Counted {
+        allocations: through(&built("toolcrib"))?.allocations,
+        ..through(&shipped())?
+    };
     // The same call made directly costs what the server does for it.
     let direct = per_call(|calls| {
-        let mut server = Door::start(under_valgrind(home, &["workshop", "notes"]))?;
+        let mut server = Door::start(under_valgrind(
+            home,
+            &built("toolcrib"),
+            &["workshop", "notes"],
+        ))?;
         server.median(calls, server::TOOL, &arguments)?;
         server.close()?;
         read_counts(&fs::read_to_string(counts_of(home))?)
@@ -167,7 +180,7 @@ fn round(way: Way, home: &Path, server: &server::Server) -> Result<Taken> {
             times[times.len() / 2]
         }
     };
-    let mut door = Door::open(&built("toolcrib"), home, &[])?;
+    let mut door = Door::open(&shipped(), home, &[])?;
     door.median(20, "execute_tool", &wrapped)?;
     let before = processor_ns(door.id())?;
     let through = door.median(CALLS, "execute_tool", &wrapped)?;
@@ -211,8 +224,8 @@ struct Counted {
     instructions: u64,
 }
 
-/// The program with these arguments, so that valgrind counts what it does.
-fn under_valgrind(home: &Path, args: &[&str]) -> std::process::Command {
+/// A program with these arguments, so that valgrind counts what it does.
+fn under_valgrind(home: &Path, program: &Path, args: &[&str]) -> std::process::Command {
     let mut command = std::process::Command::new("valgrind");
     command
         .arg("--tool=callgrind")
@@ -220,7 +233,7 @@ fn under_valgrind(home: &Path, args: &[&str]) -> std::process::Command {
             "--callgrind-out-file={}",
             counts_of(home).display()
         ))
-        .arg(built("toolcrib"))
+        .arg(program)
         .args(args);
     command
 }

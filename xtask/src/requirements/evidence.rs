@@ -57,10 +57,9 @@ pub(crate) fn problems(table: &Table, tests: &Tests) -> Vec<String> {
     for row in table.rows() {
         for shown in &row.shown_by {
             if let Some(task) = shown.strip_prefix("cargo xtask ") {
-                let name = task.split_whitespace().next().unwrap_or_default();
-                if !crate::COMMANDS.iter().any(|command| command.name == name) {
+                if !is_task(task) {
                     wrong.push(format!(
-                        "{} names the task `{name}`, which does not exist",
+                        "{} names the task `{task}`, which does not exist",
                         row.id
                     ));
                 }
@@ -80,6 +79,25 @@ pub(crate) fn problems(table: &Table, tests: &Tests) -> Vec<String> {
         }
     }
     wrong
+}
+
+/// Whether there is such a task, and such a bench where it is one.
+fn is_task(words: &str) -> bool {
+    let mut words = words.split_whitespace();
+    let name = words.next().unwrap_or_default();
+    let is_there = crate::COMMANDS.iter().any(|command| command.name == name);
+    is_there && (name != "bench" || words.next().is_none_or(is_bench))
+}
+
+/// Whether there is a bench of this name. They are not in a program without the product's crates.
+#[cfg(feature = "product")]
+fn is_bench(name: &str) -> bool {
+    crate::bench::has(name)
+}
+
+#[cfg(not(feature = "product"))]
+fn is_bench(_: &str) -> bool {
+    true
 }
 
 /// The functions under a test attribute, also inside `proptest!`.
@@ -135,6 +153,8 @@ mod tests {
         for good in [
             "toolcrib_core::pattern::tests::globs",
             "cargo xtask eval",
+            "cargo xtask bench door",
+            "cargo xtask bench peers",
             "toolcrib --version",
             ".ci/run",
         ] {
@@ -145,6 +165,7 @@ mod tests {
             "toolcrib_config::globs",
             "globs",
             "cargo xtask fly",
+            "cargo xtask bench fly",
             "a sentence",
         ] {
             assert_eq!(table(bad).len(), 1, "{bad}");

@@ -6,7 +6,8 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
-use crate::{process, workspace};
+use crate::served::Build;
+use crate::{process, trained, workspace};
 
 /// The release of `mcp-gateway` that is measured; the Python ones are pinned in `testkit/peers/rivals`.
 const MCP_GATEWAY: &str = "2.19.0";
@@ -18,6 +19,8 @@ pub(crate) struct Candidate {
     pub(crate) about: &'static str,
     /// Whether the agent can list, describe and run every tool through a surface that does not grow with them.
     pub(crate) compact: bool,
+    /// Whether it has a search of its own for tools.
+    pub(crate) searches: bool,
     /// How it is started before these servers on this port; files go into the directory.
     start: fn(&Start<'_>) -> Result<Command>,
     /// The call that runs a tool of a server behind it.
@@ -81,6 +84,7 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
         name: "toolcrib",
         about: "this project: finds, describes, runs; policy, audit on disk",
         compact: true,
+        searches: true,
         start: toolcrib,
         call: |server, tool, arguments| {
             let call = json!({"server": server, "tool": tool, "arguments": arguments});
@@ -91,6 +95,7 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
         name: "mcp-gateway",
         about: "finds, describes, runs",
         compact: true,
+        searches: true,
         start: mcp_gateway,
         call: |server, tool, arguments| {
             let call = json!({"server": server, "tool": tool, "arguments": arguments});
@@ -98,9 +103,21 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
         },
     },
     Candidate {
+        name: "lazy-mcp",
+        about: "lists, describes, runs",
+        compact: true,
+        searches: false,
+        start: lazy_mcp,
+        call: |server, tool, arguments| {
+            let call = json!({"server": server, "command_name": tool, "parameters": arguments});
+            ("invoke_command".into(), call)
+        },
+    },
+    Candidate {
         name: "mcp-compressor",
         about: "lists every tool in a line, describes, runs",
         compact: false,
+        searches: false,
         start: mcp_compressor,
         call: |_, tool, arguments| {
             let call = json!({"tool_name": tool, "tool_input": arguments});
@@ -111,13 +128,26 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
         name: "fastmcp",
         about: "passes everything on",
         compact: false,
+        searches: false,
         start: fastmcp,
         call: |_, tool, arguments| (tool.to_owned(), arguments.clone()),
+    },
+    Candidate {
+        name: "fastmcp search",
+        about: "the same with its tool search: finds, runs",
+        compact: true,
+        searches: true,
+        start: fastmcp_search,
+        call: |_, tool, arguments| {
+            let call = json!({"name": tool, "arguments": arguments});
+            ("call_tool".into(), call)
+        },
     },
     Candidate {
         name: "mcp-proxy",
         about: "passes one server on",
         compact: false,
+        searches: false,
         start: mcp_proxy,
         call: |_, tool, arguments| (tool.to_owned(), arguments.clone()),
     },
@@ -140,17 +170,14 @@ pub(crate) fn python(name: &str) -> PathBuf {
     place().join("python/bin").join(name)
 }
 
-/// The program as those who install it get it, which is how the others are measured as well.
+/// The program as a package holds it, which is how the others are measured as well.
 pub(crate) fn shipped() -> PathBuf {
-    workspace::target()
-        .join("release")
-        .join("toolcrib")
-        .with_extension(std::env::consts::EXE_EXTENSION)
+    Build::Shipped.program("toolcrib")
 }
 
-/// Builds the program as it is installed.
+/// Builds the program as it is packaged.
 pub(crate) fn install_shipped() -> Result<()> {
-    process::run(process::cargo().args(["build", "--locked", "--release", "-p", "toolcrib"]))
+    trained::build().map(drop)
 }
 
 /// Builds what is ours.
@@ -188,7 +215,7 @@ pub(crate) fn install() -> Result<()> {
         )?;
         std::fs::remove_dir_all(place().join("build")).context("cannot clean up after it")?;
     }
-    if !python("mcp-proxy").is_file() {
+    if !python("lazy-mcp").is_file() {
         let venv = place().join("python");
         process::run(process::program("python3").args(["-m", "venv"]).arg(&venv))?;
         let requirements = workspace::root().join("testkit/peers/rivals/requirements.txt");
@@ -203,6 +230,8 @@ pub(crate) fn install() -> Result<()> {
 
 /// What a candidate says its release is.
 pub(crate) fn release(name: &str) -> Result<String> {
+    // Two rows of one package share the first word.
+    let name = name.split(' ').next().unwrap_or(name);
     if name == "mcp-gateway" {
         return Ok(MCP_GATEWAY.to_owned());
     }
@@ -272,6 +301,28 @@ fn mcp_gateway(start: &Start<'_>) -> Result<Command> {
     Ok(command)
 }
 
+fn lazy_mcp(start: &Start<'_>) -> Result<Command> {
+    let servers: Vec<Value> = start
+        .behind
+        .iter()
+        .map(|server| {
+            let words = std::iter::once(json!(server.program));
+            let command: Vec<Value> = words
+                .chain(server.args.iter().map(|arg| json!(arg)))
+                .collect();
+            json!({"name": server.name, "description": server.name, "command": command})
+        })
+        .collect();
+    let path = start.put("servers.json", &json!({ "servers": servers }))?;
+    let mut command = Command::new(python("lazy-mcp"));
+    command
+        .args(["--transport", "http", "--port"])
+        .arg(start.port.to_string())
+        .arg("--config")
+        .arg(path);
+    Ok(command)
+}
+
 fn mcp_compressor(start: &Start<'_>) -> Result<Command> {
     let path = start.put("servers.json", &json!({ "mcpServers": start.servers() }))?;
     let mut command = Command::new(python("mcp-compressor"));
@@ -292,6 +343,16 @@ fn fastmcp(start: &Start<'_>) -> Result<Command> {
         .args(["--transport", "http", "--port"])
         .arg(start.port.to_string())
         .args(["--no-banner", "--log-level", "ERROR"]);
+    Ok(command)
+}
+
+fn fastmcp_search(start: &Start<'_>) -> Result<Command> {
+    let path = start.put("servers.json", &json!({ "mcpServers": start.servers() }))?;
+    let mut command = Command::new(python("python"));
+    command
+        .arg(workspace::root().join("testkit/peers/rivals/searching.py"))
+        .arg(path)
+        .arg(start.port.to_string());
     Ok(command)
 }
 

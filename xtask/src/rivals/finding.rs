@@ -23,6 +23,12 @@ pub(crate) struct Finding {
 }
 
 impl Finding {
+    /// The better of the two ways of asking.
+    pub(crate) fn best(&self) -> f64 {
+        let [in_keywords, _] = self.in_keywords.unwrap_or_default();
+        self.ndcg_10.max(in_keywords)
+    }
+
     /// As it stands in the table.
     pub(crate) fn shown(&self) -> String {
         let whole = format!("{:.3}, {:.3}", self.ndcg_10, self.hit_1);
@@ -44,8 +50,17 @@ const SMALL_WORDS: &str = "about all also and any are ask been being but can cou
     their them then there these they this those too very want was were what when where which who whom whose why will with \
     would you your";
 
-/// The figures of a candidate; nothing where it has no search of its own that can be asked.
+/// The figures of a candidate; nothing where there is nothing to search. A search that finds nothing at all was asked
+/// in a wrong way, which says nothing about it.
 pub(crate) fn of(name: &str) -> Result<Option<Finding>> {
+    let finding = asked(name)?;
+    if finding.is_some_and(|finding| finding.ndcg_10 <= 0.0) {
+        bail!("{name} was asked and found nothing at all");
+    }
+    Ok(finding)
+}
+
+fn asked(name: &str) -> Result<Option<Finding>> {
     let Some(shared) = workspace::shared() else {
         return Ok(None);
     };
@@ -55,7 +70,7 @@ pub(crate) fn of(name: &str) -> Result<Option<Finding>> {
             let said = process::output(Command::new(own).args(["eval", "search", "--json"]))?;
             (said, "/mean/test")
         }
-        "fastmcp" => {
+        "fastmcp search" => {
             let script = workspace::root().join("testkit/peers/rivals/finding.py");
             let mut command = Command::new(python("python"));
             command.arg(script).arg(shared.join("data/retrieval"));

@@ -74,12 +74,20 @@ impl Door {
 
     /// Calls a tool and gives the JSON that it answers with.
     pub(crate) fn call(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
-        let result = self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))?;
-        let text = result["content"][0]["text"].as_str().unwrap_or_default();
+        let result = self.result(tool, arguments)?;
         if result["isError"] == true {
-            bail!("{tool} {arguments} was answered with {text}");
+            bail!("{tool} {arguments} was answered with {result}");
         }
-        serde_json::from_str(text).with_context(|| format!("{tool} was answered with {text}"))
+        content(&result)
+    }
+
+    /// As [`Self::call`], also where the call is refused or fails.
+    pub(crate) fn told(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
+        content(&self.result(tool, arguments)?)
+    }
+
+    fn result(&mut self, tool: &str, arguments: &Value) -> Result<Value> {
+        self.ask("tools/call", &json!({"name": tool, "arguments": arguments}))
     }
 
     /// The median time of a call, nanoseconds.
@@ -146,6 +154,12 @@ impl Door {
         self.child.wait()?;
         Ok(())
     }
+}
+
+/// The JSON in the text of a result.
+fn content(result: &Value) -> Result<Value> {
+    let text = result["content"][0]["text"].as_str().unwrap_or_default();
+    serde_json::from_str(text).with_context(|| format!("the call was answered with {result}"))
 }
 
 impl Drop for Door {

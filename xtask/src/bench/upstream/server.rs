@@ -11,12 +11,14 @@ pub(super) const PATH: &str = "/mcp";
 pub(super) const TOOL: &str = "search_notes";
 
 /// The server; its threads end with this process.
-pub(super) struct Server {
-    pub(super) address: String,
+pub(crate) struct Server {
+    /// Where it listens, such as `127.0.0.1:40001`.
+    pub(crate) address: String,
 }
 
 impl Server {
-    pub(super) fn start() -> Result<Self> {
+    /// Starts it on a port of its own.
+    pub(crate) fn start() -> Result<Self> {
         let listener = TcpListener::bind("127.0.0.1:0")?;
         let address = listener.local_addr()?.to_string();
         std::thread::spawn(move || {
