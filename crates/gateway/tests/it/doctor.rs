@@ -233,6 +233,31 @@ fn stats_count_tokens_calls_hits_and_times() {
 }
 
 #[test]
+fn stats_say_how_many_servers_they_cover_and_tell_a_loss() {
+    let home = healthy();
+    let text = std::fs::read_to_string(home.path(".config/toolcrib/toolcrib.yaml")).unwrap();
+    home.configure(&format!(
+        "{text}  a: {{command: /nowhere}}\n  b: {{command: /nowhere}}\n  c: {{command: x, enabled: false}}\n"
+    ));
+    assert_eq!(home.run(&["tools", "stage"]).code, Some(0));
+    let tokens = home.run(&["stats", "--json"]).json()["tokens"].clone();
+    let of = |name: &str| tokens[name].as_u64().unwrap();
+    assert_eq!((of("serversKnown"), of("servers")), (1, 3), "{tokens}");
+    assert_eq!((of("saved"), of("tools")), (0, 1), "{tokens}");
+    assert_eq!(of("lost"), of("surface") - of("everything"), "{tokens}");
+    let more = format!("{} more than these alone", of("lost"));
+    let said = home.run(&["stats"]);
+    assert_says(
+        &said,
+        &[
+            &more,
+            "of the 1 server of 3 whose tools are known; `toolcrib cache warm` asks the others\n",
+        ],
+    );
+    assert!(!said.out.contains("saved"), "{}", said.out);
+}
+
+#[test]
 fn of_a_days_work_more_than_eight_in_ten_lists_are_kept_ones() {
     let home = Home::new();
     let server = crate::stage::hostile().display().to_string();
