@@ -16,6 +16,7 @@ mod running;
 mod screen;
 mod settling;
 mod whole;
+mod width;
 
 use screen::WIDTHS;
 pub(crate) use screen::veiled;

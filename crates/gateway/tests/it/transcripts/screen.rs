@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::width::too_wide;
 use crate::home::Home;
 use crate::terminal::{Input, watched};
 
@@ -28,6 +29,7 @@ pub(super) struct Scene {
 pub(super) struct Screen {
     columns: u16,
     scenes: Vec<Scene>,
+    too_wide: Vec<String>,
 }
 
 impl Screen {
@@ -59,14 +61,14 @@ impl Screen {
         input: Input<'_>,
         hear: impl FnMut(&str) + Send,
     ) {
-        // The program alone must be without any option, or it is not alone.
-        let plain: &[&str] = if arguments.is_empty() {
-            &[]
-        } else {
-            &["--color", "never"]
-        };
-        let all = [plain, arguments].concat();
+        let all = [&["--color", "never"], arguments].concat();
         let (out, err, code) = watched(home, &all, self.columns, input, hear);
+        let command = arguments.join(" ");
+        for written in [&out, &err] {
+            let rows = too_wide(&command, written, self.columns);
+            let told = rows.map(|row| format!("{} columns, {command}: {row}", self.columns));
+            self.too_wide.extend(told);
+        }
         let given = match input {
             Input::Text(text) => format!("    < {text}"),
             Input::Answer(_, keys) => format!("    < {}", keys.escape_default()),
@@ -162,8 +164,10 @@ pub(super) fn check(name: &str, play: impl Fn(&mut Screen)) {
         let mut screen = Screen {
             columns,
             scenes: Vec::new(),
+            too_wide: Vec::new(),
         };
         play(&mut screen);
+        assert!(screen.too_wide.is_empty(), "{:#?}", screen.too_wide);
         screen.scenes
     });
     let mut told = String::new();
