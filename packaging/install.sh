@@ -1,5 +1,6 @@
 #!/bin/sh
-# Installs the program of Toolcrib for this user.
+# Installs the program of Toolcrib for this user in DIRECTORY (~/.local/bin), and where that is the bin of a prefix,
+# its manual in share/man of the prefix.
 #
 #   sh install.sh [--from FILE|URL] [--sha256 SUM] [--to DIRECTORY]
 #
@@ -17,7 +18,7 @@ while [ $# -gt 0 ]; do
     --from) from=${2:?--from needs a file or an address}; shift 2 ;;
     --sha256) sum=${2:?--sha256 needs a sum}; shift 2 ;;
     --to) to=${2:?--to needs a directory}; shift 2 ;;
-    -h|--help) sed -n '2,8s/^# \{0,1\}//p' "$0"; exit 0 ;;
+    -h|--help) sed -n '2,9s/^# \{0,1\}//p' "$0"; exit 0 ;;
     *) fail "$1 is no option; --help lists them" ;;
   esac
 done
@@ -88,6 +89,16 @@ chmod 0755 "$to/.toolcrib.new"
 mv -f "$to/.toolcrib.new" "$to/toolcrib"
 "$to/toolcrib" --version >/dev/null || fail "$to/toolcrib does not start on this machine"
 say "installed $("$to/toolcrib" --version) as $to/toolcrib"
+# The program works without its manual, which has a place only where there is a prefix.
+pages=$(dirname "$program")/share/man/man1
+if [ -d "$pages" ] && [ "$(basename "$to")" = bin ]; then
+  man=$(dirname "$to")/share/man/man1
+  if mkdir -p "$man" && cp "$pages"/*.1 "$man/"; then
+    say "installed its manual in $man"
+  else
+    say "its manual cannot be written to $man; the program works without it"
+  fi
+fi
 case :$PATH: in
   *:"$to":*) say "next: toolcrib demo" ;;
   *) say "next: add $to to your PATH, then run toolcrib demo" ;;

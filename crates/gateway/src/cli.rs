@@ -66,13 +66,16 @@ pub mod workshop;
 /// All MCP servers and REST APIs behind five small tools.
 #[derive(Debug, Parser)]
 #[command(name = "toolcrib", version, propagate_version = true)]
+#[command(after_help = "\
+Without a command it shows on a terminal what is configured and what comes next, and is an MCP \
+server on a pipe.")]
 pub struct Cli {
     /// What holds for every command.
     #[command(flatten)]
     pub options: Options,
-    /// The command.
+    /// The command; where there is none, who started the program decides what comes.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: Option<Command>,
 }
 
 const CONFIG_HELP: &str =
@@ -250,23 +253,21 @@ pub fn main(arguments: Vec<OsString>) -> ExitCode {
     ExitCode::from(fault::guard(|| run(arguments)).unwrap_or(exit::FAULT))
 }
 
-fn run(mut arguments: Vec<OsString>) -> u8 {
+fn run(arguments: Vec<OsString>) -> u8 {
     if completions::answered(&arguments) {
         return exit::OK;
-    }
-    // A client that starts the program with nothing but a pipe wants to speak MCP.
-    if arguments.len() == 1 {
-        if std::io::stdin().is_terminal() {
-            return within(Options::default(), welcome::run);
-        }
-        arguments.extend(["serve", "--stdio"].map(OsString::from));
     }
     let json = usage::asks_for_json(&arguments);
     let cli = match Cli::try_parse_from(arguments) {
         Ok(cli) => cli,
         Err(error) => return usage::explain(&error, json),
     };
-    let (Command::Direct(command) | Command::Mcp(command)) = cli.command;
+    let command = match cli.command {
+        Some(Command::Direct(command) | Command::Mcp(command)) => command,
+        None if std::io::stdin().is_terminal() => return within(cli.options, welcome::run),
+        // A client that starts the program with nothing but a pipe wants to speak MCP.
+        None => Direct::Serve(serve::Serve::on_a_pipe()),
+    };
     within(cli.options, |context| dispatch(command, context))
 }
 

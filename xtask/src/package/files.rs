@@ -1,7 +1,7 @@
 //! The files around the program: the image, the Compose file, the shell installer.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use anyhow::{Result, ensure};
@@ -27,12 +27,69 @@ pub(super) fn lint(peers: &Peers) -> Result<()> {
     )
 }
 
+/// Where the manual stands in an archive and below a prefix.
+const MANUAL: &str = "share/man/man1";
+
+/// The pages of the manual in a directory.
+fn pages(directory: &Path) -> Result<Vec<PathBuf>> {
+    let mut pages = Vec::new();
+    for entry in fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|end| end == "1") {
+            pages.push(path);
+        }
+    }
+    ensure!(
+        !pages.is_empty(),
+        "there are no pages in {}",
+        directory.display()
+    );
+    Ok(pages)
+}
+
+/// Looks for every page beside the program, and in the archive and the image that are made elsewhere.
+fn sees_manual(pages: &[PathBuf], prefix: &Path) -> Result<()> {
+    for page in pages {
+        let name = page.file_name().unwrap_or_default();
+        let installed = fs::read(prefix.join(MANUAL).join(name)).unwrap_or_default();
+        ensure!(
+            installed == fs::read(page)?,
+            "install.sh did not install {}",
+            name.display()
+        );
+    }
+    for (file, line) in [
+        (
+            ".github/workflows/release.yml",
+            "cp docs/man/*.1 out/toolcrib/share/man/man1/",
+        ),
+        (
+            "packaging/container/Dockerfile",
+            "/src/docs/man/*.1 /usr/local/share/man/man1/",
+        ),
+    ] {
+        let text = fs::read_to_string(workspace::root().join(file))?;
+        ensure!(
+            text.contains(line),
+            "{file} leaves out the manual: it has no {line}"
+        );
+    }
+    let count = pages.len();
+    ui::line(&format!("install.sh installed {count} pages of the manual"));
+    Ok(())
+}
+
 /// Installs from an archive as a release has it, and refuses one that is not what was published.
 pub(super) fn try_installer(binary: &Path, out: &Path) -> Result<()> {
     let place = out.join("installer");
     let _ = fs::remove_dir_all(&place);
-    fs::create_dir_all(place.join("toolcrib"))?;
+    fs::create_dir_all(place.join("toolcrib").join(MANUAL))?;
     fs::copy(binary, place.join("toolcrib/toolcrib"))?;
+    let pages = pages(&workspace::root().join("docs/man"))?;
+    for page in &pages {
+        let name = page.file_name().unwrap_or_default();
+        fs::copy(page, place.join("toolcrib").join(MANUAL).join(name))?;
+    }
     let archive = "toolcrib.tar.gz";
     process::run(
         Command::new("tar")
@@ -53,6 +110,7 @@ pub(super) fn try_installer(binary: &Path, out: &Path) -> Result<()> {
     process::run(&mut install())?;
     let mut program = Command::new(place.join("bin/toolcrib"));
     super::sees_five("what install.sh installed", &mut program, &place)?;
+    sees_manual(&pages, &place)?;
     let wrong = "0".repeat(64);
     ensure!(
         !process::quietly(install().args(["--sha256", &wrong])),

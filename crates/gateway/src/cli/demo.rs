@@ -282,7 +282,9 @@ fn say(context: &mut Context, tale: &mut Tale, about: &str, words: &[&str]) -> R
     let shown = shell(words);
     let words = std::iter::once("toolcrib").chain(words.iter().copied());
     let cli = Cli::try_parse_from(words).map_err(|error| Failure::usage(error.to_string()))?;
-    let (Command::Direct(command) | Command::Mcp(command)) = cli.command;
+    let Some(Command::Direct(command) | Command::Mcp(command)) = cli.command else {
+        return Err(Failure::usage("a step of the demo names no command"));
+    };
     if tale.json {
         let told = told(context, command);
         let line = format!("toolcrib {shown}");

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use clap::Args;
-use serde_json::json;
+use serde_json::{Value, json};
 use toolcrib_config::Severity;
 use toolcrib_config::export::own;
 use toolcrib_config::import::discover::{self, State};
@@ -184,6 +184,11 @@ impl Found {
     /// Whether no server was found.
     pub(super) fn is_empty(&self) -> bool {
         self.merged.servers.is_empty()
+    }
+
+    /// Every server that was found, as JSON shows it.
+    pub(super) fn servers(&self) -> Value {
+        self.inventory.servers()
     }
 
     /// Shows the table of what was found where.

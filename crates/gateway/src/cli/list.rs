@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use toolcrib_config::Severity;
 
 use super::counter::{local, refused, with_engine_to_look};
+use super::shown::counted;
 use super::{Context, running};
 use crate::control::{Op, ServerState};
 use crate::engine::Engine;
@@ -144,15 +145,17 @@ fn mark(server: &ServerRow) -> Line {
     }
 }
 
-/// How many tools it has, or why nobody knows; `status`: the reason stands below anyway.
+/// How many tools it has and how many of them can be run, or why nobody knows; `status`: the reason stands below
+/// anyway.
 fn tools_of(server: &ServerRow, status: bool) -> String {
     let failed = server.enabled && server.standing.health == Health::Error;
-    match (server.known, server.enabled_count, &server.standing.reason) {
-        (true, 1, _) => "1 tool".to_owned(),
-        (true, n, _) => format!("{n} tools"),
-        (false, _, Some(reason)) if failed && !status => format!("no tools: {reason}"),
-        (false, ..) if failed => "could not be asked".to_owned(),
-        (false, ..) => "not asked yet".to_owned(),
+    let (all, enabled) = (server.tool_count, server.enabled_count);
+    match (server.known, &server.standing.reason) {
+        (true, _) if all == enabled => counted(all, "tool"),
+        (true, _) => format!("{}, {enabled} enabled", counted(all, "tool")),
+        (false, Some(reason)) if failed && !status => format!("no tools: {reason}"),
+        (false, _) if failed => "could not be asked".to_owned(),
+        (false, _) => "not asked yet".to_owned(),
     }
 }
 

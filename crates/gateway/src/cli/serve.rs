@@ -80,6 +80,16 @@ impl From<Spelling> for Names {
 }
 
 impl Serve {
+    /// What a client gets that names no command: `serve --stdio`.
+    pub(super) fn on_a_pipe() -> Self {
+        Self {
+            stdio: true,
+            listen: None,
+            names: None,
+            profile: None,
+        }
+    }
+
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
         if !self.stdio {

@@ -11,6 +11,7 @@ use toolcrib_config::export::takeover::Takeover;
 use toolcrib_config::import::{CLIENTS, Client};
 use toolcrib_config::places::Places;
 
+use super::shown::counted;
 use super::{Context, export, is_interactive, running};
 use crate::failure::Failure;
 use crate::finding::Finding;
@@ -175,7 +176,7 @@ fn others(offer: &Takeover) -> impl Iterator<Item = &(String, String)> {
     offer.staying.iter().filter(move |(name, _)| !own(name))
 }
 
-fn choose(context: &Context, offers: Vec<Takeover>) -> Result<Vec<Takeover>, Failure> {
+fn choose(context: &mut Context, offers: Vec<Takeover>) -> Result<Vec<Takeover>, Failure> {
     if !is_interactive(context) {
         return Err(Failure::usage(
             "nothing was changed, because nobody can be asked here; add --yes to connect every client that was found, or name the clients and add --yes",
@@ -184,20 +185,20 @@ fn choose(context: &Context, offers: Vec<Takeover>) -> Result<Vec<Takeover>, Fai
     let items: Vec<(String, bool)> = offers
         .iter()
         .map(|offer| {
-            let count = match offer.moving.len() {
-                0 => "no servers to move".to_owned(),
-                1 => "1 server goes behind Toolcrib".to_owned(),
-                n => format!("{n} servers go behind Toolcrib"),
-            };
+            let count = counted(offer.moving.len(), "server");
             (format!("{} ({count})", offer.client.title), true)
         })
         .collect();
+    // What a narrow terminal breaks into two lines is not cleared again: only this line may be longer.
+    let keys = "Space switches a client on and off, Enter goes on, q leaves everything as it is.";
+    context.ui.note(Line::new().tone(Tone::Dim, keys));
     // With the signal taken over, Ctrl-C is an answer, and the cursor that the question hides comes back.
     let runtime = running::runtime()?;
     let _signals = runtime.block_on(async { Signals::take() }).ok();
     let chosen = dialoguer::MultiSelect::new()
-        .with_prompt("Which clients shall use Toolcrib? Space switches, Enter goes on, q leaves")
+        .with_prompt("Which clients shall use Toolcrib?")
         .items_checked(items)
+        .report(false)
         .interact_opt()
         .or_else(|error| {
             let _ = dialoguer::console::Term::stderr().show_cursor();

@@ -13,9 +13,11 @@ use toolcrib_store::audit::query::{Entry, Filter};
 
 use super::counter::{doing, local, with_engine_to_look};
 use super::memory::since_ms;
+use super::shown::counted;
 use super::{Context, now_ms};
 use crate::desk::Desk;
 use crate::engine::Engine;
+use crate::engine::answer::Kind;
 use crate::failure::Failure;
 use crate::mcp::discovery::Discovery;
 use crate::ui::Table;
@@ -46,12 +48,21 @@ pub struct Stats {
 #[derive(Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
 struct Tokens {
+    /// How many servers and APIs are switched on.
+    servers: usize,
+    /// Of how many of them the tools are known.
+    servers_known: usize,
     tools: usize,
     /// All of them, as their servers define them.
     everything: usize,
     /// The five that stand in for them.
     surface: usize,
     saved: usize,
+    /// How much more the five cost, where there are too few tools to make up for them.
+    lost: usize,
+    /// Whether there is a server whose tools can be asked for.
+    #[serde(skip)]
+    is_open: bool,
 }
 
 /// How the calls went.
@@ -164,7 +175,11 @@ async fn tokens(engine: &Arc<Engine>) -> Tokens {
     }
     let snapshot = engine.snapshot();
     let (mut tools, mut everything) = (0, 0);
-    for rack in snapshot.racks() {
+    let (mut servers, mut servers_known, mut is_open) = (0, 0, false);
+    for rack in snapshot.racks().filter(|rack| rack.supplier.enabled) {
+        servers += 1;
+        servers_known += usize::from(rack.is_known());
+        is_open |= !rack.is_known() && rack.supplier.kind == Kind::Server;
         for entry in rack.entries().iter().filter(|entry| entry.tool.enabled) {
             tools += 1;
             everything += counter.count(entry.definition.get());
@@ -180,10 +195,14 @@ async fn tokens(engine: &Arc<Engine>) -> Tokens {
         .map(|tool| counter.count(&tool.to_string()))
         .sum();
     Tokens {
+        servers,
+        servers_known,
         tools,
         everything,
         surface,
         saved: everything.saturating_sub(surface),
+        lost: surface.saturating_sub(everything),
+        is_open,
     }
 }
 
@@ -272,6 +291,49 @@ fn milliseconds(micros: i64) -> f64 {
     tenths / 10.0
 }
 
+/// What the five save or cost, and how much of what is configured that covers.
+fn told(tokens: &Tokens) -> Vec<String> {
+    let Some(percent) = (tokens.saved * 100).checked_div(tokens.everything) else {
+        let none =
+            "Tokens:    no server was asked for its tools yet; `toolcrib cache warm` asks them";
+        return vec![none.to_owned()];
+    };
+    let mut lines = vec![format!(
+        "Tokens:    {} in every message instead of {} for {} exposed directly",
+        grouped(tokens.surface),
+        grouped(tokens.everything),
+        if tokens.tools == 1 {
+            "1 tool".to_owned()
+        } else {
+            format!("{} tools", grouped(tokens.tools))
+        },
+    )];
+    lines.push(if tokens.lost > 0 {
+        format!(
+            "           {} more than these alone each time; more tools make up for it",
+            grouped(tokens.lost)
+        )
+    } else {
+        format!(
+            "           {} saved each time, {percent} %",
+            grouped(tokens.saved)
+        )
+    });
+    if tokens.servers_known < tokens.servers {
+        let rest = if tokens.is_open {
+            "`toolcrib cache warm` asks the others"
+        } else {
+            "`toolcrib doctor` says why the others are not"
+        };
+        lines.push(format!(
+            "           of the {} of {} whose tools are known; {rest}",
+            counted(tokens.servers_known, "server"),
+            tokens.servers
+        ));
+    }
+    lines
+}
+
 fn show(context: &mut Context, report: &Report) {
     let Report {
         tokens,
@@ -282,25 +344,8 @@ fn show(context: &mut Context, report: &Report) {
     let ui = &mut context.ui;
     ui.line(format!("Since {} UTC", report.since));
     ui.gap();
-    if let Some(percent) = (tokens.saved * 100).checked_div(tokens.everything) {
-        ui.line(format!(
-            "Tokens:    {} in every message instead of {} for {} exposed directly",
-            grouped(tokens.surface),
-            grouped(tokens.everything),
-            if tokens.tools == 1 {
-                "1 tool".to_owned()
-            } else {
-                format!("{} tools", grouped(tokens.tools))
-            },
-        ));
-        ui.line(format!(
-            "           {} saved each time, {percent} %",
-            grouped(tokens.saved)
-        ));
-    } else {
-        ui.line(
-            "Tokens:    no server was asked for its tools yet; `toolcrib cache warm` asks them",
-        );
+    for line in told(tokens) {
+        ui.line(line);
     }
     ui.line(format!(
         "Calls:     {} ({} ok, {} failed, {} refused, {} not sent)",
@@ -361,6 +406,60 @@ mod tests {
         }
         assert_eq!(Cache::of(0, 0).hit_rate, None);
         assert_eq!(Cache::of(3, 1).hit_rate, Some(0.75));
+    }
+
+    #[test]
+    fn a_loss_is_told_and_what_the_figures_cover() {
+        let check = |(servers, servers_known), everything, is_open, expect: &[&str]| {
+            let tokens = Tokens {
+                servers,
+                servers_known,
+                tools: servers_known,
+                everything,
+                surface: 370,
+                saved: usize::saturating_sub(everything, 370),
+                lost: usize::saturating_sub(370, everything),
+                is_open,
+            };
+            let told = told(&tokens);
+            let told: Vec<&str> = told.iter().map(|line| line.trim_start()).collect();
+            assert_eq!(told, expect);
+        };
+        check(
+            (11, 1),
+            65,
+            true,
+            &[
+                "Tokens:    370 in every message instead of 65 for 1 tool exposed directly",
+                "305 more than these alone each time; more tools make up for it",
+                "of the 1 server of 11 whose tools are known; `toolcrib cache warm` asks the others",
+            ],
+        );
+        check(
+            (3, 2),
+            740,
+            false,
+            &[
+                "Tokens:    370 in every message instead of 740 for 2 tools exposed directly",
+                "370 saved each time, 50 %",
+                "of the 2 servers of 3 whose tools are known; `toolcrib doctor` says why the others are not",
+            ],
+        );
+        check(
+            (2, 2),
+            370,
+            false,
+            &[
+                "Tokens:    370 in every message instead of 370 for 2 tools exposed directly",
+                "0 saved each time, 0 %",
+            ],
+        );
+        check(
+            (2, 0),
+            0,
+            true,
+            &["Tokens:    no server was asked for its tools yet; `toolcrib cache warm` asks them"],
+        );
     }
 
     #[test]

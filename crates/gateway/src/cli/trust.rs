@@ -172,8 +172,8 @@ fn pin(
 
 fn confirmed(count: usize) -> Result<bool, Failure> {
     let question = match count {
-        1 => "May this file be used? It can start the programs above.".to_owned(),
-        n => format!("May these {n} files be used? They can start the programs above."),
+        1 => "May this file be used? It can start these programs.".to_owned(),
+        n => format!("May these {n} files be used? They can start these programs."),
     };
     dialoguer::Confirm::new()
         .with_prompt(question)

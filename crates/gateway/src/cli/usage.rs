@@ -42,7 +42,11 @@ pub(super) fn explain(error: &clap::Error, json: bool) -> u8 {
 
 /// What clap says, without its own `error:`; on one line where it goes into JSON.
 fn sentence(error: &clap::Error, one_line: bool) -> String {
-    if error.kind() == ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
+    // What clap says of it lists commands that nobody is meant to see.
+    if matches!(
+        error.kind(),
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand | ErrorKind::MissingSubcommand
+    ) {
         return "a command is missing; `--help` lists them".into();
     }
     let text = best_first(error, error.render().to_string());
@@ -127,10 +131,19 @@ mod tests {
 
     #[test]
     fn a_missing_command_is_said_in_a_sentence() {
-        let error = Cli::try_parse_from(["toolcrib", "config"]).unwrap_err();
-        assert_eq!(
-            sentence(&error, true),
-            "a command is missing; `--help` lists them"
-        );
+        for arguments in [
+            &["toolcrib", "config"][..],
+            &["toolcrib", "mcp", "--json"],
+            &["toolcrib", "mcp", "--config", "x"],
+        ] {
+            let error = Cli::try_parse_from(arguments).unwrap_err();
+            for one_line in [true, false] {
+                assert_eq!(
+                    sentence(&error, one_line),
+                    "a command is missing; `--help` lists them",
+                    "{arguments:?}"
+                );
+            }
+        }
     }
 }

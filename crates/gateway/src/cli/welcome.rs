@@ -1,9 +1,12 @@
 //! `toolcrib` alone on a terminal: what is here, and what to do next.
 
+use serde_json::json;
 use toolcrib_config::Severity;
+use toolcrib_config::load::Config;
 
 use super::Context;
 use super::import::Found;
+use super::shown::counted;
 use crate::failure::Failure;
 
 /// A command and what it is for.
@@ -49,17 +52,27 @@ const EMPTY: [Step; 3] = [
 /// Shows the configuration, or without one the servers of other clients, and the next three commands.
 pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
     let config = context.loader().config()?;
-    let steps = if let Some(path) = &config.path {
-        let path = context.surroundings.display(path);
-        let servers = match config.servers.len() {
-            1 => "1 server".to_owned(),
-            n => format!("{n} servers"),
-        };
-        let line = format!("Toolcrib is configured by {path} with {servers}.");
-        context.ui.line(line);
-        CONFIGURED
-    } else {
-        let found = Found::look(context, None)?;
+    let found = match &config.path {
+        Some(_) => None,
+        None => Some(Found::look(context, None)?),
+    };
+    let steps = match &found {
+        None => CONFIGURED,
+        Some(found) if found.is_empty() => EMPTY,
+        Some(_) => FOUND,
+    };
+    if context.ui.is_json() {
+        let next = steps.map(|(command, purpose)| json!({"command": command, "purpose": purpose}));
+        context.ui.json(&json!({
+            "configuration": config.path,
+            "servers": config.servers.len(),
+            "found": found.map(|found| found.servers()),
+            "next": next,
+        }));
+        show_findings(context, &config);
+        return Ok(());
+    }
+    if let Some(found) = found {
         context.ui.line(if found.is_empty() {
             "There is no configuration yet."
         } else {
@@ -67,14 +80,30 @@ pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
         });
         context.ui.gap();
         found.show(context);
-        if found.is_empty() { EMPTY } else { FOUND }
-    };
+    } else if let Some(path) = &config.path {
+        let path = context.surroundings.display(path);
+        let servers = counted(config.servers.len(), "server");
+        let line = format!("Toolcrib is configured by {path} with {servers}.");
+        context.ui.line(line);
+    }
+    show_findings(context, &config);
+    context.ui.gap();
+    show_next(context, steps);
+    context.ui.gap();
+    context.ui.line("`toolcrib --help` lists every command.");
+    Ok(())
+}
+
+fn show_findings(context: &mut Context, config: &Config) {
     for diagnostic in &config.diagnostics {
         if diagnostic.severity != Severity::Note {
             context.ui.finding(&diagnostic.into());
         }
     }
-    context.ui.gap();
+}
+
+/// Shows what comes next: on one line each, or where one does not fit, on two.
+fn show_next(context: &mut Context, steps: [Step; 3]) {
     context.ui.line("Next:");
     let width = steps.iter().map(|(command, _)| command.len()).max();
     let width = width.unwrap_or_default();
@@ -88,9 +117,6 @@ pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
             context.ui.line(format!("      {purpose}"));
         }
     }
-    context.ui.gap();
-    context.ui.line("`toolcrib --help` lists every command.");
-    Ok(())
 }
 
 #[cfg(test)]

@@ -10,7 +10,8 @@ use toolcrib_config::export::client::target;
 use toolcrib_config::import::{self, Client, Scope};
 use toolcrib_config::{Node, Os, Source, Surroundings, reader};
 
-use crate::home::Home;
+use crate::home::{Home, Server};
+use crate::web::Web;
 
 /// The clients, what they call themselves, and the revision they greet with.
 const CLIENTS: [(&str, &str, &str); 12] = [
@@ -60,21 +61,20 @@ const FORMS: [(&str, &str); 3] = [
     ("uvx", r#"[ "$1" = toolcrib ] || exit 9; shift"#),
     (
         "docker",
-        r#"[ "$1 $2 $3 $4 $6" = "run -i --rm -v toolcrib" ] || exit 9
-case $5 in *:@VOLUME@:ro) ;; *) exit 8 ;; esac
-[ -f "${5%%:*}/toolcrib.yaml" ] || exit 7; shift 6"#,
+        r#"[ "$1 $2 $3 $4 $6 $8" = "run -i --rm -v -v toolcrib" ] || exit 9
+case $5 in *:@/.config/@:ro) ;; *) exit 8 ;; esac
+[ "$7" = "toolcrib_data:@/.local/share/@" ] || exit 6
+[ -f "${5%%:*}/toolcrib.yaml" ] || exit 7; shift 8"#,
     ),
 ];
 
-/// Where the image has the configuration.
-fn volume() -> String {
+/// Where the image has its files of a kind: the volume whose path holds `part`.
+fn volume(part: &str) -> String {
     let image = root().join("packaging/container/Dockerfile");
     let image = std::fs::read_to_string(image).unwrap();
     let line = image.lines().find_map(|line| line.strip_prefix("VOLUME "));
     let volumes: Vec<String> = serde_json::from_str(line.unwrap()).unwrap();
-    let place = volumes
-        .into_iter()
-        .find(|place| place.contains("/.config/"));
+    let place = volumes.into_iter().find(|place| place.contains(part));
     place.unwrap()
 }
 
@@ -87,9 +87,12 @@ fn with_stand_ins() -> Home {
     let home = Home::new();
     home.configure("servers: {}\n");
     for (name, takes) in FORMS {
+        let kinds = ["/.config/", "/.local/share/"];
+        let takes = kinds.iter().fold(takes.to_owned(), |takes, kind| {
+            takes.replace(&format!("@{kind}@"), &volume(kind))
+        });
         let script = format!(
-            "#!/bin/sh\n{}\n: > '{}'\nexec '{}' \"$@\"\n",
-            takes.replace("@VOLUME@", &volume()),
+            "#!/bin/sh\n{takes}\n: > '{}'\nexec '{}' \"$@\"\n",
             home.path(&format!("ran-{name}")).display(),
             env!("CARGO_BIN_EXE_toolcrib"),
         );
@@ -157,6 +160,11 @@ fn tools(mut command: Command, name: &str, revision: &str) -> Vec<String> {
     let listed: Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
     drop(input);
     assert!(child.wait().unwrap().success(), "{name}");
+    named(&listed)
+}
+
+/// The names of the tools in an answer.
+fn named(listed: &Value) -> Vec<String> {
     let tools = listed["result"]["tools"].as_array().unwrap();
     tools
         .iter()
@@ -164,19 +172,60 @@ fn tools(mut command: Command, name: &str, revision: &str) -> Vec<String> {
         .collect()
 }
 
-/// Whether every client takes a name.
-fn is_legal(name: &str) -> bool {
-    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
+/// Whether a client takes a name; some refuse dots.
+fn is_legal(client: &Client, name: &str) -> bool {
+    let dot = |c: char| c == '.' && !client.strict_names;
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-') || dot(c);
     (1..=64).contains(&name.len()) && name.chars().all(plain)
+}
+
+/// The profiles, each with one of its tools as it is called with a dot.
+const PROFILES: [(&str, &str); 2] = [("discovery", "search_tools"), ("gateway", "gateway.intent")];
+
+/// A client takes the names of the five tools of a profile.
+fn takes(client: &Client, tools: &[String], one: &str) {
+    let id = client.id;
+    assert_eq!(tools.len(), 5, "{id}: {tools:?}");
+    assert!(
+        tools.iter().all(|tool| is_legal(client, tool)),
+        "{id}: {tools:?}"
+    );
+    let one = if client.strict_names {
+        one.replace('.', "-")
+    } else {
+        one.to_owned()
+    };
+    assert!(tools.contains(&one), "{id}: no {one} in {tools:?}");
 }
 
 fn start(home: &Home, client: &'static Client, path: &Path, name: &str, revision: &str) {
     let line = started(client, path);
     assert_eq!(line[0], env!("CARGO_BIN_EXE_toolcrib"), "{name}: {line:?}");
     let arguments: Vec<&str> = line[1..].iter().map(String::as_str).collect();
-    let tools = tools(home.command(&arguments), name, revision);
-    assert_eq!(tools.len(), 5, "{name}: {tools:?}");
-    assert!(tools.iter().all(|tool| is_legal(tool)), "{name}: {tools:?}");
+    for (profile, one) in PROFILES {
+        let mut command = home.command(&arguments);
+        command.env("TOOLCRIB_PROFILE", profile);
+        takes(client, &tools(command, name, revision), one);
+    }
+}
+
+#[test]
+fn a_client_that_refuses_dots_is_known_by_its_name_too() {
+    for (profile, one) in PROFILES {
+        let home = Home::new();
+        let started = |arguments: &[&str]| {
+            let mut command = home.command(arguments);
+            command.env("TOOLCRIB_PROFILE", profile);
+            command
+        };
+        let mut web = Web::over(Server::start(started(&["serve"])));
+        for (id, name, revision) in CLIENTS {
+            let client = Client::by_id(id).unwrap();
+            web.greet(name, revision);
+            takes(client, &named(&web.request("tools/list", "{}")), one);
+            takes(client, &tools(started(&[]), name, revision), one);
+        }
+    }
 }
 
 fn file(home: &Home, client: &'static Client) -> PathBuf {
@@ -223,26 +272,56 @@ fn the_blocks_with_packages_and_containers_start_a_server_of_five_tools() {
             for (name, value) in shaped.get_envs() {
                 command.env(name, value.unwrap_or_default());
             }
-            let tools = tools(command, name, revision);
-            assert_eq!(tools.len(), 5, "{id}, {form}: {tools:?}");
-            assert!(tools.iter().all(|tool| is_legal(tool)), "{id}: {tools:?}");
+            takes(client, &tools(command, name, revision), "search_tools");
             assert!(home.path(&format!("ran-{form}")).exists(), "{id}, {form}");
         }
     }
 }
 
+/// What stands in the fences of a language, each whole.
+fn fences(text: &str, language: &str) -> Vec<String> {
+    let opening = format!("```{language}\n");
+    let fences = text.split(&opening).skip(1);
+    let fences = fences.map(|rest| rest.split("```").next().unwrap().to_owned());
+    fences.collect()
+}
+
 #[test]
 fn the_readme_has_the_blocks_of_the_book() {
     let readme = std::fs::read_to_string(root().join("README.md")).unwrap();
-    for form in ["npx", "uvx", "docker"] {
-        let block: Value = serde_json::from_str(&written(&format!("cursor, {form}"))).unwrap();
-        let lines = readme
-            .lines()
-            .filter_map(|line| serde_json::from_str::<Value>(line).ok());
-        assert!(
-            lines.into_iter().any(|line| line == block),
-            "{form}: {block}"
-        );
+    // Each fence is pasted as it stands, so that each must be a whole file.
+    let whole = |text: &String| serde_json::from_str::<Value>(text).unwrap();
+    let blocks: Vec<Value> = fences(&readme, "json").iter().map(whole).collect();
+    for form in [
+        "cursor",
+        "cursor, npx",
+        "cursor, uvx",
+        "cursor, docker",
+        "vscode",
+    ] {
+        let block: Value = serde_json::from_str(&written(form)).unwrap();
+        assert!(blocks.contains(&block), "{form}: {block}");
+    }
+    let same = ["claude-desktop", "windsurf"].map(|client| written(client) == written("cursor"));
+    assert_eq!(same, [true, true], "the README has one block for the three");
+    assert!(fences(&readme, "toml").contains(&written("codex")));
+}
+
+#[test]
+fn the_volume_of_the_container_is_that_of_compose() {
+    let compose = root().join("packaging/container/compose.yaml");
+    let compose = std::fs::read_to_string(compose).unwrap();
+    let data = volume("/.local/share/");
+    assert!(compose.contains("\nname: toolcrib\n"), "{compose}");
+    assert!(compose.contains(&format!("- data:{data}\n")), "{compose}");
+    let said = format!("-v toolcrib_data:{data} toolcrib");
+    for file in [
+        "docs/clients.md",
+        "docs/operations.md",
+        "packaging/container/Dockerfile",
+    ] {
+        let text = std::fs::read_to_string(root().join(file)).unwrap();
+        assert!(text.contains(&said), "{file}");
     }
 }
 

@@ -38,6 +38,24 @@ fn servers_are_listed_as_the_documents_print_them() {
 }
 
 #[test]
+fn the_list_counts_the_same_tools_in_text_and_in_json() {
+    let check = |rules: &str, text: &str, all: u64, enabled: u64| {
+        let home = furnished(rules);
+        assert_eq!(home.run(&["tools", "notes"]).code, Some(0));
+        let said = home.run(&["list"]);
+        let line = format!("✗ notes ({text})\n");
+        assert!(said.out.contains(&line), "{}", said.out);
+        let json = home.run(&["list", "--json"]).json();
+        let notes = &json["servers"][0];
+        assert_eq!(notes["toolCount"], all, "{json}");
+        assert_eq!(notes["enabledCount"], enabled, "{json}");
+    };
+    check("", "5 tools", 5, 5);
+    let off = "toolRules:\n  - {pattern: ['*delete*'], enabled: false}\n";
+    check(off, "5 tools, 4 enabled", 5, 4);
+}
+
+#[test]
 fn tools_are_listed_with_what_rules_say() {
     let home = furnished(
         "toolRules:\n  - {pattern: ['*delete*'], enabled: false}\n  - {pattern: ['*note*'], tags: [paper]}\n",

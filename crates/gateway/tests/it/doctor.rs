@@ -48,7 +48,7 @@ fn a_healthy_house_has_nothing_to_do() {
             "✓ system time: 20",
             "✓ Cursor: ~/.cursor/mcp.json has Toolcrib as toolcrib",
             "Servers\n  ✓ stage: 1 tool in ",
-            ", MCP 20",
+            ", MCP 2025-11-25 (legacy)\n",
             "All is well; there is nothing to do.\n",
         ],
     );
@@ -113,6 +113,49 @@ fn what_is_broken_is_said_in_a_sentence_with_what_to_do() {
     let json = home.run(&["doctor", "--json"]);
     assert_eq!(json.code, Some(3));
     assert_eq!(json.json()["ok"], false);
+}
+
+#[test]
+fn a_server_that_fails_is_told_with_its_time_and_one_piece_of_advice() {
+    let home = Home::new();
+    let refused = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = refused.local_addr().unwrap();
+    drop(refused);
+    home.configure(&format!(
+        "servers:\n  new: {{command: '{}', args: [--era, modern]}}\n  \
+         exits: {{command: /bin/sh, args: [-c, 'echo boom >&2; exit 3']}}\n  \
+         gone: {{command: /nowhere/at/all}}\n  \
+         lost: {{url: 'https://nowhere.invalid/mcp'}}\n  \
+         deaf: {{url: 'http://{address}/mcp'}}\n",
+        crate::stage::hostile().display()
+    ));
+    let said = home.run(&["doctor"]);
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    let check = |name: &str, wrong: &str, ends: &str, advice: &str| {
+        let begins = format!("  ✗ {name}: {wrong}");
+        let line = said.out.lines().find(|line| line.starts_with(&begins));
+        let line = line.unwrap_or_else(|| panic!("no {begins:?} in\n{}", said.out));
+        let (_, time) = line.rsplit_once(", after ").unwrap();
+        let (number, rest) = time.split_once(' ').unwrap();
+        assert!(number.parse::<f64>().is_ok(), "{line}");
+        assert!(
+            ["ms", "s"]
+                .iter()
+                .any(|unit| rest == format!("{unit}{ends}")),
+            "{line}"
+        );
+        assert!(!line.contains("check"), "{line}");
+        assert_says(&said, &[&format!(" {name}: {advice}\n")]);
+    };
+    assert_says(&said, &[", MCP 2026-07-28 (modern)\n"]);
+    let by_hand =
+        "run its command by hand; install what is missing, or take it out of the configuration";
+    let network = "check its address and the network";
+    let ended = "its process ended (exit status: 3), after ";
+    check("exits", ended, "; it said: boom", by_hand);
+    check("gone", "it could not be started: ", "", by_hand);
+    check("lost", "it cannot be reached: ", "", network);
+    check("deaf", "it cannot be reached: ", "", network);
 }
 
 #[test]
@@ -187,6 +230,31 @@ fn stats_count_tokens_calls_hits_and_times() {
     let said = home.run(&["stats", "--since", "yesterday"]);
     assert_eq!(said.code, Some(1));
     assert!(said.err.contains("no point in time"), "{}", said.err);
+}
+
+#[test]
+fn stats_say_how_many_servers_they_cover_and_tell_a_loss() {
+    let home = healthy();
+    let text = std::fs::read_to_string(home.path(".config/toolcrib/toolcrib.yaml")).unwrap();
+    home.configure(&format!(
+        "{text}  a: {{command: /nowhere}}\n  b: {{command: /nowhere}}\n  c: {{command: x, enabled: false}}\n"
+    ));
+    assert_eq!(home.run(&["tools", "stage"]).code, Some(0));
+    let tokens = home.run(&["stats", "--json"]).json()["tokens"].clone();
+    let of = |name: &str| tokens[name].as_u64().unwrap();
+    assert_eq!((of("serversKnown"), of("servers")), (1, 3), "{tokens}");
+    assert_eq!((of("saved"), of("tools")), (0, 1), "{tokens}");
+    assert_eq!(of("lost"), of("surface") - of("everything"), "{tokens}");
+    let more = format!("{} more than these alone", of("lost"));
+    let said = home.run(&["stats"]);
+    assert_says(
+        &said,
+        &[
+            &more,
+            "of the 1 server of 3 whose tools are known; `toolcrib cache warm` asks the others\n",
+        ],
+    );
+    assert!(!said.out.contains("saved"), "{}", said.out);
 }
 
 #[test]

@@ -8,6 +8,7 @@ use rustix::process::Signal;
 use serde_json::{Value, json};
 
 use crate::home::Home;
+use crate::terminal::{Input, watched};
 
 const FIVE: [&str; 5] = [
     "list_mcp_servers",
@@ -32,35 +33,76 @@ fn names(answer: &Value) -> Vec<&str> {
 #[test]
 fn on_a_pipe_without_arguments_it_is_a_server_of_five_tools() {
     for arguments in [&[][..], &["serve", "--stdio"]] {
-        let home = Home::new();
-        let mut child = home
-            .command(arguments)
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap();
-        let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
-        let mut input = child.stdin.take().unwrap();
-        let mut output = BufReader::new(child.stdout.take().unwrap());
-        let mut heard = String::new();
-        input.write_all(line(&hello).as_bytes()).unwrap();
-        output.read_line(&mut heard).unwrap();
-        let greeted: Value = serde_json::from_str(&heard).unwrap();
-        assert_eq!(greeted["result"]["serverInfo"]["name"], "toolcrib");
-        let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
-        input.write_all(line(&list).as_bytes()).unwrap();
-        drop(input);
-        heard.clear();
-        output.read_line(&mut heard).unwrap();
-        let listed: Value = serde_json::from_str(&heard).unwrap();
-        assert_eq!(names(&listed), FIVE);
-        let mut rest = String::new();
-        output.read_to_string(&mut rest).unwrap();
-        assert_eq!(rest, "", "only messages are written to standard output");
-        assert!(child.wait().unwrap().success());
+        serves_five_tools(arguments);
     }
+}
+
+#[test]
+fn options_alone_are_no_command() {
+    for arguments in [
+        &["--config", "mine.yaml"][..],
+        &["--json", "-v", "--log-format", "json"],
+    ] {
+        serves_five_tools(arguments);
+    }
+    let check = |arguments: &[&str], expect: &[&str]| {
+        let home = Home::new();
+        home.write("work/mine.yaml", MINE);
+        let (out, err, code) = watched(&home, arguments, 100, Input::Keyboard, |_| {});
+        assert_eq!(code, Some(0), "{err}");
+        for part in expect {
+            assert!(out.contains(part), "no {part:?} in\n{out}");
+        }
+        out
+    };
+    check(&["--color", "never"], &["There is no configuration yet."]);
+    let mine = "Toolcrib is configured by ~/work/mine.yaml with 1 server.";
+    check(
+        &["--config", "mine.yaml"],
+        &[mine, "Next:\n  toolcrib list"],
+    );
+    let json = check(&["--config", "mine.yaml", "--json"], &[]);
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_eq!(json["servers"], 1, "{json}");
+    assert_eq!(json["next"][0]["command"], "toolcrib list", "{json}");
+    let json: Value = serde_json::from_str(&check(&["--json"], &[])).unwrap();
+    assert_eq!(json["configuration"], Value::Null, "{json}");
+    assert_eq!(json["found"], json!([]), "{json}");
+}
+
+/// A file that only `--config` leads to.
+const MINE: &str = "servers: {a: {command: a-server, enabled: false}}\n";
+
+fn serves_five_tools(arguments: &[&str]) {
+    let home = Home::new();
+    home.write("work/mine.yaml", MINE);
+    let mut child = home
+        .command(arguments)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let hello = json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": {
+        "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": { "name": "t", "version": "1" } } });
+    let mut input = child.stdin.take().unwrap();
+    let mut output = BufReader::new(child.stdout.take().unwrap());
+    let mut heard = String::new();
+    input.write_all(line(&hello).as_bytes()).unwrap();
+    output.read_line(&mut heard).unwrap();
+    let greeted: Value = serde_json::from_str(&heard).unwrap();
+    assert_eq!(greeted["result"]["serverInfo"]["name"], "toolcrib");
+    let list = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/list" });
+    input.write_all(line(&list).as_bytes()).unwrap();
+    drop(input);
+    heard.clear();
+    output.read_line(&mut heard).unwrap();
+    let listed: Value = serde_json::from_str(&heard).unwrap();
+    assert_eq!(names(&listed), FIVE);
+    let mut rest = String::new();
+    output.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "", "only messages are written to standard output");
+    assert!(child.wait().unwrap().success());
 }
 
 /// The answers to requests that are all written before the first answer is read, by their numbers from 1 on.

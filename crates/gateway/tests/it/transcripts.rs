@@ -16,9 +16,10 @@ mod running;
 mod screen;
 mod settling;
 mod whole;
+mod width;
 
 use screen::WIDTHS;
-pub(crate) use screen::veiled;
+pub(crate) use screen::{without_figures, without_names};
 
 /// A server with a tool that reads, one that fails and one that rules switch off.
 fn furnished() -> Home {

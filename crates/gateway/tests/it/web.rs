@@ -16,6 +16,8 @@ pub(crate) struct Web {
     /// What every request carries as `Authorization`.
     bearer: Option<String>,
     session: Option<String>,
+    /// The revision that was agreed on in the session.
+    revision: &'static str,
     asked: u64,
 }
 
@@ -54,6 +56,7 @@ impl Web {
             server,
             bearer: None,
             session: None,
+            revision: "2025-11-25",
             asked: 0,
         }
     }
@@ -85,7 +88,7 @@ impl Web {
         if let Some(session) = &self.session {
             request = request
                 .header("mcp-session-id", session)
-                .header("mcp-protocol-version", "2025-11-25");
+                .header("mcp-protocol-version", self.revision);
         }
         self.send(request)
     }
@@ -140,9 +143,16 @@ impl Web {
     }
 
     fn open(&mut self) {
+        self.greet("web", "2025-11-25");
+    }
+
+    /// Opens a session as a client of that name, which speaks that revision.
+    pub(crate) fn greet(&mut self, name: &str, revision: &'static str) {
+        self.session = None;
+        self.revision = revision;
         let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
-            "protocolVersion": "2025-11-25", "capabilities": {},
-            "clientInfo": {"name": "web", "version": "1"}}});
+            "protocolVersion": revision, "capabilities": {},
+            "clientInfo": {"name": name, "version": "1"}}});
         let came = self.post("/mcp", hello.to_string());
         assert_eq!(came.status, 200, "{}", came.body);
         let session = came.headers["mcp-session-id"].to_str().unwrap();

@@ -164,9 +164,10 @@ async fn ask(connections: &Connections, server: &Named) -> Check {
                 List::Definitions(items) => items.len(),
                 List::Operations(offers) => offers.len(),
             };
-            let spoken = version
-                .as_deref()
-                .map_or_else(|| "REST".to_owned(), |version| format!("MCP {version}"));
+            let spoken = version.as_deref().map_or_else(
+                || "REST".to_owned(),
+                |version| format!("MCP {version} ({})", era(version)),
+            );
             let message = format!("{} in {}, {spoken}", counted(tools, "tool"), time(ms));
             let check = if ms > SLOW_MS {
                 Check::new(AREA, &server.name, State::Warning, message)
@@ -181,7 +182,8 @@ async fn ask(connections: &Connections, server: &Named) -> Check {
         }
         Err(error) => {
             let advice = advice(&error, server);
-            Check::new(AREA, &server.name, State::Bad, said(&error, server)).advise(advice)
+            let message = timed(&said(&error, server), ms);
+            Check::new(AREA, &server.name, State::Bad, message).advise(advice)
         }
     };
     let ms = u64::try_from(ms).unwrap_or(u64::MAX);
@@ -207,6 +209,15 @@ fn time(ms: u128) -> String {
     }
 }
 
+/// What is wrong and after how long that was clear, before what the server itself said.
+fn timed(said: &str, ms: u128) -> String {
+    let (wrong, words) = said.split_at(said.find(ITS_WORDS).unwrap_or(said.len()));
+    format!("{wrong}, after {}{words}", time(ms))
+}
+
+/// What stands before the words of a server.
+const ITS_WORDS: &str = "; it said: ";
+
 /// What is wrong, without what the advice says of it.
 fn said(error: &DiscoveryError, server: &Named) -> String {
     match error {
@@ -217,9 +228,9 @@ fn said(error: &DiscoveryError, server: &Named) -> String {
         }
         DiscoveryError::AuthenticationFailed(hint) => match login(hint, server) {
             Some((_, words)) => format!("it refuses the credentials{words}"),
-            None => error.to_string(),
+            None => error.reason(),
         },
-        error => error.to_string(),
+        error => error.reason(),
     }
 }
 
@@ -228,7 +239,7 @@ fn login<'a>(hint: &'a str, server: &Named) -> Option<(&'a str, &'a str)> {
     if !hint.contains(&format!("`toolcrib login {}`", server.name)) {
         return None;
     }
-    Some(hint.split_at(hint.find("; it said: ").unwrap_or(hint.len())))
+    Some(hint.split_at(hint.find(ITS_WORDS).unwrap_or(hint.len())))
 }
 
 fn advice(error: &DiscoveryError, server: &Named) -> String {
@@ -246,7 +257,9 @@ fn advice(error: &DiscoveryError, server: &Named) -> String {
         DiscoveryError::Timeout(..) => {
             "start it by hand to see what it waits for; raise `startTimeoutMs` if it is just slow".to_owned()
         }
-        DiscoveryError::RateLimited(_) => "try again later".to_owned(),
+        DiscoveryError::RateLimited(wait) => {
+            format!("try again in {} s", wait.as_secs_f64().ceil())
+        }
         DiscoveryError::SessionInitFailed(_) => {
             "check its command or address: what answers is no MCP server".to_owned()
         }
@@ -299,7 +312,8 @@ mod tests {
             remote,
             "startTimeoutMs",
         );
-        check(E::RateLimited(Duration::ZERO), remote, "later");
+        let wait = Duration::from_millis(6_500);
+        check(E::RateLimited(wait), remote, "try again in 7 s");
         check(E::SessionInitFailed(String::new()), remote, "no MCP server");
         check(E::ConnectionFailed(String::new()), remote, "network");
         check(E::ConnectionFailed(String::new()), process, "by hand");
@@ -334,6 +348,13 @@ mod tests {
         assert_eq!(
             (time(12), time(1_250)),
             ("12 ms".to_owned(), "1.2 s".to_owned())
+        );
+        let check = |said: &str, expect: &str| assert_eq!(timed(said, 12), expect);
+        check("it is gone", "it is gone, after 12 ms");
+        let ended = "its process ended (exit status: 3)";
+        check(
+            &format!("{ended}; it said: boom; it said: bang"),
+            &format!("{ended}, after 12 ms; it said: boom; it said: bang"),
         );
     }
 }

@@ -17,7 +17,7 @@ pub enum DiscoveryError {
     #[error("{0}; check that it is installed")]
     StartFailed(String),
     /// It could not be reached, or the connection broke.
-    #[error("{0}; check that it is running")]
+    #[error("{0}; check its command or address")]
     ConnectionFailed(String),
     /// It was reached and does not speak MCP.
     #[error("{0}; check its command or address")]
@@ -47,6 +47,27 @@ pub enum DiscoveryError {
 }
 
 impl DiscoveryError {
+    /// What is wrong, without what to do about it: for who says that in words of their own.
+    pub fn reason(&self) -> String {
+        match self {
+            Self::StartFailed(why) | Self::ConnectionFailed(why) | Self::SessionInitFailed(why) => {
+                why.clone()
+            }
+            Self::RateLimited(_) => "it takes no more requests for now".to_owned(),
+            Self::AuthenticationFailed(hint) if hint == LOG_IN => {
+                "it refuses the credentials".to_owned()
+            }
+            Self::Timeout(after, stderr) => {
+                format!(
+                    "it did not answer within {} ms{}",
+                    after.as_millis(),
+                    said(stderr)
+                )
+            }
+            error => error.to_string(),
+        }
+    }
+
     /// The code that callers of the doors see.
     pub fn code(&self) -> Code {
         match self {
@@ -62,6 +83,9 @@ fn said(stderr: &str) -> String {
         stderr => format!("; it said: {stderr}"),
     }
 }
+
+/// What to do where a server refuses the credentials and says nothing more of it.
+const LOG_IN: &str = "check its headers, or run `toolcrib login`";
 
 /// What a server is given to wait when it says it is busy and not for how long.
 const BUSY: Duration = Duration::from_secs(1);
@@ -83,9 +107,7 @@ impl From<Failure> for DiscoveryError {
             Failure::Overloaded => Self::RateLimited(BUSY),
             Failure::Status {
                 status: 401 | 403, ..
-            } => {
-                Self::AuthenticationFailed("check its headers, or run `toolcrib login`".to_owned())
-            }
+            } => Self::AuthenticationFailed(LOG_IN.to_owned()),
             Failure::Unauthorised(hint) => Self::AuthenticationFailed(cover(&hint)),
             Failure::TimedOut(after) => Self::Timeout(after, String::new()),
             Failure::NotReady { after, stderr } => Self::Timeout(after, cover(&stderr)),
@@ -206,6 +228,35 @@ mod tests {
             error.contains("1000 ms; it said: no database | giving up;"),
             "{error}"
         );
+    }
+
+    #[test]
+    fn what_is_wrong_is_told_with_and_without_what_to_do() {
+        let check = |failure: Failure, reason: &str, advice: &str| {
+            let error = E::from(failure);
+            assert_eq!(error.reason(), reason);
+            assert_eq!(error.to_string(), format!("{reason}; {advice}"));
+        };
+        let exited = Failure::Exited {
+            status: "exit status: 3".into(),
+            stderr: "boom".into(),
+        };
+        let command = "check its command or address";
+        let ended = "its process ended (exit status: 3); it said: boom";
+        check(exited, ended, command);
+        let unknown = Failure::Unreachable("no such host".into());
+        check(unknown, "it cannot be reached: no such host", command);
+        let missing = Failure::NotStarted("no such file".into());
+        let started = "it could not be started: no such file";
+        check(missing, started, "check that it is installed");
+        check(
+            not_ready(),
+            "it did not answer within 1000 ms; it said: no database | giving up",
+            "raise startTimeoutMs or timeoutMs if it is just slow",
+        );
+        check(status(401, None), "it refuses the credentials", LOG_IN);
+        let busy = "it takes no more requests for now";
+        check(status(429, Some(7)), busy, "try again in 7 s");
     }
 
     #[test]

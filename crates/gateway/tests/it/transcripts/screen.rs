@@ -6,6 +6,7 @@ use std::sync::LazyLock;
 
 use regex::Regex;
 
+use super::width::too_wide;
 use crate::home::Home;
 use crate::terminal::{Input, watched};
 
@@ -28,6 +29,7 @@ pub(super) struct Scene {
 pub(super) struct Screen {
     columns: u16,
     scenes: Vec<Scene>,
+    too_wide: Vec<String>,
 }
 
 impl Screen {
@@ -59,14 +61,14 @@ impl Screen {
         input: Input<'_>,
         hear: impl FnMut(&str) + Send,
     ) {
-        // The program alone must be without any option, or it is not alone.
-        let plain: &[&str] = if arguments.is_empty() {
-            &[]
-        } else {
-            &["--color", "never"]
-        };
-        let all = [plain, arguments].concat();
+        let all = [&["--color", "never"], arguments].concat();
         let (out, err, code) = watched(home, &all, self.columns, input, hear);
+        let command = arguments.join(" ");
+        for written in [&out, &err] {
+            let rows = too_wide(&command, written, self.columns);
+            let told = rows.map(|row| format!("{} columns, {command}: {row}", self.columns));
+            self.too_wide.extend(told);
+        }
         let given = match input {
             Input::Text(text) => format!("    < {text}"),
             Input::Answer(_, keys) => format!("    < {}", keys.escape_default()),
@@ -162,8 +164,10 @@ pub(super) fn check(name: &str, play: impl Fn(&mut Screen)) {
         let mut screen = Screen {
             columns,
             scenes: Vec::new(),
+            too_wide: Vec::new(),
         };
         play(&mut screen);
+        assert!(screen.too_wide.is_empty(), "{:#?}", screen.too_wide);
         screen.scenes
     });
     let mut told = String::new();
@@ -201,9 +205,9 @@ pub(super) fn check(name: &str, play: impl Fn(&mut Screen)) {
     assert_eq!(told.lines().count(), expected.lines().count(), "{name}.txt");
 }
 
-/// What differs from run to run wherever it stands, and what is shown for it.
-static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
-    [
+/// Names that are new with every run, and what is shown for them.
+static NAMES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    patterns(&[
         (
             r"[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}",
             "[ID]",
@@ -214,13 +218,21 @@ static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"\b([ts])-[0-9a-f]{12}\b", "$1-[0123456789]"),
         (r"\btoolcrib-demo-\w{6}\b", "toolcrib-demo-[DEMO]"),
         (r"\b[0-9a-f]{64}\b", "[HASH]"),
+        (r"127\.0\.0\.1:\d{2,5}", "127.0.0.1:[PORT]"),
+        (r"localhost:\d{2,5}", "localhost:[PORT]"),
+        (r"(/authorize)\?\S+", "$1?[WHAT IS ASKED FOR]"),
+        (r"\.tmp\w{6}\b", ".tmp[RANDOM]"),
+        (r"\x1b\[[0-9;]*m", ""),
+    ])
+});
+
+/// Figures that differ from run to run wherever they stand, and what is shown for them.
+static FIGURES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
+    patterns(&[
         (
             r"\d{4}-\d\d-\d\d[ T\u{a0}]\d\d:\d\d:\d\d(\.\d+)?Z?",
             "[DATE AND TIME OF DAY]",
         ),
-        (r"127\.0\.0\.1:\d{2,5}", "127.0.0.1:[PORT]"),
-        (r"localhost:\d{2,5}", "localhost:[PORT]"),
-        (r"(/authorize)\?\S+", "$1?[WHAT IS ASKED FOR]"),
         (r"\b\d+(\.\d+)? (ms|µs)\b", "[SPAN]"),
         // Whether it fits on the line of its headline depends on how long it took.
         (r"\s+\[\[SPAN\], \d+ tokens\]", "  [[SPAN], [COUNT] tokens]"),
@@ -229,7 +241,6 @@ static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             "session that is [COUNT] tokens",
         ),
         (r"\(\d+ characters\)", "([COUNT] characters)"),
-        (r"\x1b\[[0-9;]*m", ""),
         // The demo's records are as wide as its calls took long.
         (
             r"(?s)(\$ toolcrib audit tail\n).*?(\$ toolcrib audit verify)",
@@ -244,15 +255,29 @@ static PASSING: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"/\d+\.sock", "/[PID].sock"),
         (r"\bpid=\d+", "pid=[PID]"),
         (r"\btook_ms=\d+", "took_ms=[SPAN]"),
-        (r"\.tmp\w{6}\b", ".tmp[RANDOM]"),
-    ]
-    .map(|(pattern, shown)| (Regex::new(pattern).unwrap(), shown))
-    .into()
+    ])
 });
 
-/// Without what differs from run to run: places, times, versions.
+fn patterns(all: &[(&str, &'static str)]) -> Vec<(Regex, &'static str)> {
+    let all = all.iter();
+    all.map(|(pattern, shown)| (Regex::new(pattern).unwrap(), *shown))
+        .collect()
+}
+
+fn replaced(patterns: &[(Regex, &str)], text: String) -> String {
+    patterns.iter().fold(text, |text, (pattern, shown)| {
+        pattern.replace_all(&text, *shown).into_owned()
+    })
+}
+
+/// Without what differs from run to run: places, names, times, versions.
 pub(crate) fn veiled(home: &Home, text: &str) -> String {
-    let mut text = text
+    without_figures(&without_names(home, text))
+}
+
+/// Without the places and names that differ from run to run.
+pub(crate) fn without_names(home: &Home, text: &str) -> String {
+    let text = text
         .replace(home.path("work").to_str().unwrap(), "[WORK]")
         .replace(
             home.path("").to_str().unwrap().trim_end_matches('/'),
@@ -260,9 +285,12 @@ pub(crate) fn veiled(home: &Home, text: &str) -> String {
         )
         .replace(env!("CARGO_BIN_EXE_toolcrib"), "[PROGRAM]")
         .replace(crate::stage::hostile().to_str().unwrap(), "[SERVER]");
-    for (pattern, shown) in &*PASSING {
-        text = pattern.replace_all(&text, *shown).into_owned();
-    }
+    replaced(&NAMES, text)
+}
+
+/// Without the times and counts that differ from run to run.
+pub(crate) fn without_figures(text: &str) -> String {
+    let text = replaced(&FIGURES, text.to_owned());
     let mut goes_on = false;
     text.lines().fold(String::new(), |mut out, line| {
         // What stands in for a line stands in for those that it was broken into.
