@@ -28,7 +28,7 @@ use crate::ui::{Line, Tone};
 ///
 /// The call is checked, journalled and audited like an agent's. Arguments are given as JSON (`--args`,
 /// `--args @FILE`, `--args -` for standard input), or as `name=value` pairs whose values are read as the
-/// tool's schema has them.
+/// tool's schema has them. The result is printed whole.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json\n  toolcrib execute filesystem:read_file path=README.md\n  toolcrib execute github create_issue --args @issue.json\n  toolcrib execute github create_issue --args -\n  toolcrib execute github delete_repo repo=x --dry-run\n\nExit codes: 0 it was done, 1 wrong arguments, 2 there is no such server or tool, or the configuration does not load, 3 it was tried or refused, and not done, 4 the tool is switched off."
@@ -146,6 +146,8 @@ impl Execute {
             },
             meta: watcher.as_ref().map(|_| watching::wanted()),
             client: watcher.map(|watcher| Arc::new(watcher) as _),
+            // The budget of a model is nothing to a person or a pipe.
+            whole: true,
             ..Execution::new(server, tool, given)
         };
         let cancel = execution.cancel.clone();
@@ -215,9 +217,6 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
         if let Some(next) = next {
             shown["next"] = next.clone();
         }
-        if let Some(rest) = &answered.rest {
-            shown["rest"] = json!(rest);
-        }
         if let Some(why) = &answered.unfiltered {
             shown["unfiltered"] = json!(why);
         }
@@ -245,11 +244,6 @@ fn said_about(context: &mut Context, answered: &Answered) {
         context
             .ui
             .note("This is the recorded answer of the key; nothing was called.");
-    }
-    if let Some(rest) = &answered.rest {
-        context
-            .ui
-            .note(format!("The result was cut: {} left.", rest.left));
     }
 }
 

@@ -19,6 +19,7 @@ mod doctor;
 mod door;
 mod door_reload;
 mod doors;
+mod executing;
 mod export;
 mod five;
 mod frame;
