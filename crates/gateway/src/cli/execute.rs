@@ -1,7 +1,9 @@
 //! `toolcrib execute`: one call, under the same rules as an agent's.
 
 mod arguments;
+mod pairs;
 mod result;
+mod strays;
 
 use std::sync::Arc;
 
@@ -28,7 +30,7 @@ use crate::ui::{Line, Tone};
 ///
 /// The call is checked, journalled and audited like an agent's. Arguments are given as JSON (`--args`,
 /// `--args @FILE`, `--args -` for standard input), or as `name=value` pairs whose values are read as the
-/// tool's schema has them. The result is printed whole.
+/// tool's schema has them; several values of a list are as many pairs. The result is printed whole.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json\n  toolcrib execute filesystem:read_file path=README.md\n  toolcrib execute github create_issue --args @issue.json\n  toolcrib execute github create_issue --args -\n  toolcrib execute github delete_repo repo=x --dry-run\n\nExit codes: 0 it was done, 1 wrong arguments, 2 there is no such server or tool, or the configuration does not load, 3 it was tried or refused, and not done, 4 the tool is switched off."
@@ -108,6 +110,24 @@ impl Execute {
         }
     }
 
+    /// The arguments, however they are written.
+    async fn arguments(
+        &self,
+        context: &Context,
+        engine: &Arc<Engine>,
+        (server, tool): (&str, &str),
+        pairs: &[String],
+    ) -> Result<Box<RawValue>, Failure> {
+        if let Some(written) = &self.args {
+            return arguments::of_json(written, &context.surroundings.cwd);
+        }
+        // A tool that may not be run, or is not there, is refused and recorded like any other call.
+        let known = engine.known_tool(server, tool);
+        let known = asking(context, engine, known).await.ok();
+        let schema = known.map(|entry| Arc::clone(&entry.tool.input_schema));
+        pairs::read(pairs, schema.as_deref())
+    }
+
     async fn execute(
         &self,
         context: &mut Context,
@@ -116,15 +136,9 @@ impl Execute {
         pairs: &[String],
     ) -> Result<(), Failure> {
         let caller = local(engine);
-        let given = if let Some(written) = &self.args {
-            arguments::of_json(written, &context.surroundings.cwd)?
-        } else {
-            // A tool that may not be run, or is not there, is refused and recorded like any other call.
-            let known = engine.known_tool(server, tool);
-            let known = asking(context, engine, known).await;
-            let schema = known.map(|entry| Arc::clone(&entry.tool.input_schema));
-            arguments::of_pairs(pairs, &schema.unwrap_or_default())?
-        };
+        let given = self
+            .arguments(context, engine, (server, tool), pairs)
+            .await?;
         if !context.ui.is_json() {
             let name = format!("{server}:{tool}");
             context
@@ -133,6 +147,7 @@ impl Execute {
             context.ui.gap();
             context.ui.show();
         }
+        let names = strays::names(&given);
         let spot = Arc::default();
         let watcher = self.stream.then(|| Watcher::new(Arc::clone(&spot)));
         let execution = Execution {
@@ -165,12 +180,33 @@ impl Execute {
         });
         let reply = told_beside(context, &what, &spot, call).await;
         match reply {
-            Ok(reply) => show(context, &reply, server, tool),
-            Err(error) => {
+            Ok(reply) => {
+                let shown = show(context, &reply, server, tool);
+                tell_strays(context, &reply, &names);
+                shown
+            }
+            Err(mut error) => {
+                if let Some(violations) = &mut error.more.violations
+                    && let Ok(entry) = engine.known_tool(server, tool).await
+                {
+                    let strays = strays::strays(&names, &entry.tool.input_schema);
+                    strays::add_to(violations, &strays);
+                }
                 let failure = explained(engine, &caller, error).await;
                 Err(show_failure(context, failure, server, tool))
             }
         }
+    }
+}
+
+/// Says of arguments that the tool does not have that they went to it all the same.
+fn tell_strays(context: &mut Context, reply: &Reply, names: &[String]) {
+    let Some(entry) = &reply.entry else {
+        return;
+    };
+    let tool = &entry.tool;
+    for stray in strays::strays(names, &tool.input_schema) {
+        context.ui.note(stray.noted(&tool.id.to_string()));
     }
 }
 
