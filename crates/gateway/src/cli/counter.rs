@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
+use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
 use toolcrib_core::limits;
 use toolcrib_core::policy::Caller;
@@ -165,6 +166,12 @@ pub(super) fn unknown_server<'a>(name: &str, known: impl Iterator<Item = &'a str
     Failure::not_found(Code::ServerNotFound, message)
 }
 
+/// The names of all servers that are configured, those that are made of a REST API among them.
+pub(super) fn server_names(config: &Config) -> impl Iterator<Item = &str> {
+    let servers = config.servers.iter().map(|server| server.name.as_str());
+    servers.chain(config.settings.adapters.keys().map(String::as_str))
+}
+
 /// The servers that were named, or all that are switched on.
 pub(super) fn chosen(servers: &[Server], names: &[String]) -> Result<Vec<Server>, Failure> {
     if names.is_empty() {
@@ -256,10 +263,6 @@ pub(super) fn refused(mut error: Box<Error>) -> Failure {
     let nearest: Vec<String> = nearest.collect();
     let mut failure = Failure::from(*error);
     if !nearest.is_empty() {
-        // The sentence names them already where they are near enough to be meant.
-        if !failure.message.contains("Did you mean") {
-            failure.message = format!("{} Nearest: {}", failure.message, nearest.join(", "));
-        }
         failure = failure.with("nearest", nearest);
     }
     if let Some(violations) = violations {

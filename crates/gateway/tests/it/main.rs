@@ -31,6 +31,7 @@ mod kill;
 mod login;
 mod memory;
 mod minute;
+mod misspelling;
 mod modes;
 mod order;
 mod payments;
