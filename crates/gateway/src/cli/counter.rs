@@ -1,7 +1,7 @@
 //! What commands share that go through the engine: they stand at the same counter as agents.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
 use toolcrib_config::load::Config;
@@ -121,24 +121,6 @@ pub(super) async fn doing<T>(context: &Context, what: &str, work: impl Future<Ou
     let progress = Progress::spinner(context.ui.is_json());
     progress.say(what);
     work.await
-}
-
-/// The same for work that tells things meanwhile: where the spinner stands is known to who prints them.
-pub(super) async fn telling<T>(
-    context: &Context,
-    what: &str,
-    spot: &OnceLock<Progress>,
-    work: impl Future<Output = T>,
-) -> T {
-    let mut work = std::pin::pin!(work);
-    if let Ok(done) = tokio::time::timeout(PROGRESS_DELAY, &mut work).await {
-        return done;
-    }
-    let progress = spot.get_or_init(|| Progress::spinner(context.ui.is_json()));
-    progress.say(what);
-    let done = work.await;
-    progress.end();
-    done
 }
 
 /// The server and the tool that a command names, as two words or as SERVER:TOOL.

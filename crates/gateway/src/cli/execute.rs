@@ -14,9 +14,7 @@ use toolcrib_core::Code;
 use toolcrib_core::limits::CALL_TIMEOUT_MS_ASKED_MAX;
 
 use super::Context;
-use super::counter::{
-    asking, explained, local, of_options, one_tool, telling as told_beside, with_engine,
-};
+use super::counter::{asking, counting, explained, local, of_options, one_tool, with_engine};
 use super::watching::{self, Watcher};
 use crate::engine::Engine;
 use crate::engine::answer::{Answered, Outcome, Reply};
@@ -24,7 +22,7 @@ use crate::engine::ask::{CallOptions, Execution};
 use crate::failure::Failure;
 use crate::legible;
 use crate::telling;
-use crate::ui::{Line, Tone};
+use crate::ui::{Line, Progress, Tone};
 
 /// Run a tool
 ///
@@ -148,8 +146,14 @@ impl Execute {
             context.ui.show();
         }
         let names = strays::names(&given);
-        let spot = Arc::default();
-        let watcher = self.stream.then(|| Watcher::new(Arc::clone(&spot)));
+        let what = format!("running {server}:{tool}");
+        let progress = Arc::new(Progress::spinner(true));
+        progress.say(&what);
+        let (watcher, meta) = if self.stream {
+            (Watcher::telling(&progress, &what), watching::all_wanted())
+        } else {
+            (Watcher::counting(&progress, &what), watching::wanted())
+        };
         let execution = Execution {
             options: CallOptions {
                 idempotency_key: self.idempotency_key.clone(),
@@ -159,15 +163,14 @@ impl Execute {
                 select: self.select.clone(),
                 ..CallOptions::default()
             },
-            meta: watcher.as_ref().map(|_| watching::wanted()),
-            client: watcher.map(|watcher| Arc::new(watcher) as _),
+            meta: Some(meta),
+            client: Some(Arc::new(watcher)),
             // The budget of a model is nothing to a person or a pipe.
             whole: true,
             ..Execution::new(server, tool, given)
         };
         let cancel = execution.cancel.clone();
         let call = engine.execute(&caller, execution);
-        let what = format!("running {server}:{tool}");
         let call = Box::pin(async {
             tokio::pin!(call);
             tokio::select! {
@@ -178,7 +181,8 @@ impl Execute {
                 }
             }
         });
-        let reply = told_beside(context, &what, &spot, call).await;
+        let reply = counting(context, &progress, call).await;
+        progress.end();
         match reply {
             Ok(reply) => {
                 let shown = show(context, &reply, server, tool);

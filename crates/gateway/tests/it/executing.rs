@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use crate::counter::furnished;
 use crate::home::Home;
 use crate::stage::{execute, reader, staged};
+use crate::terminal::Terminal;
 
 /// A server that gives its arguments back, and keeps an agent to a small part of them at once.
 fn echoing(properties: &Value) -> Home {
@@ -96,4 +97,27 @@ fn an_argument_that_is_not_known_is_told_with_what_was_perhaps_meant() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     let note = "stage:echo has no argument `labl`; did you mean `label`?";
     assert!(said.err.contains(note), "{}", said.err);
+}
+
+#[test]
+fn how_far_a_server_has_come_stands_beside_the_seconds() {
+    let home = staged(&json!([reader("progress", &json!({}))]), "", "");
+    let arguments = ["execute", "stage:progress", "--args", "{\"ms\": 900}"];
+    let mut terminal = Terminal::start(&home, &arguments);
+    terminal.shows("1/3 running stage:progress");
+    terminal.shows("2/3 running stage:progress");
+    assert!(!terminal.shown.contains("progress 1/3"), "only on request");
+    assert!(terminal.ends().contains("progressed"));
+}
+
+#[test]
+fn files_for_several_servers_are_counted_while_they_are_written() {
+    let home = Home::new();
+    let server = crate::stage::hostile().display().to_string();
+    let slow = format!("{{command: '{server}', args: [--slow-start, '1200']}}");
+    home.configure(&format!("servers:\n  one: {slow}\n  two: {slow}\n"));
+    let mut terminal = Terminal::start(&home, &["export-rtfs", "--dir", "out"]);
+    terminal.shows("0/2 asking one for its tools");
+    terminal.shows("1/2 asking two for its tools");
+    assert!(terminal.ends().contains("two: 1 file"));
 }
