@@ -11,6 +11,7 @@ use toolcrib_core::{Code, ToolId, nearest};
 use toolcrib_store::Store;
 use toolcrib_store::approval::{Kind, Request, Shown, State, Verdict};
 
+use super::counter::server_names;
 use super::introspect::{failure, tell_assessment, tell_place};
 use super::memory::{moment, with_store, with_store_to_change};
 use super::shown::counted;
@@ -114,7 +115,7 @@ impl Approvals {
                 list(context, &desk.store, all).await
             }),
             ApprovalsCommand::Show { target } => with_desk(context, async |context, desk| {
-                let shown = find(&desk.store, &target).await?;
+                let shown = find(context, &desk.store, &target).await?;
                 show(context, &shown)?;
                 tell_next(context, &shown, &target);
                 Ok(())
@@ -180,18 +181,18 @@ async fn list(context: &mut Context, store: &Store, all: bool) -> Result<(), Fai
     Ok(())
 }
 
-async fn find(store: &Store, text: &str) -> Result<Vec<Shown>, Failure> {
+async fn find(context: &Context, store: &Store, text: &str) -> Result<Vec<Shown>, Failure> {
     for target in question::targets(text) {
         let shown = store.show_approvals(&target, now_ms()).await?;
         if !shown.is_empty() {
             return Ok(shown);
         }
     }
-    Err(nothing(store, text).await)
+    Err(nothing(context, store, text).await)
 }
 
-/// Nothing by that name: what was perhaps meant of what waits.
-async fn nothing(store: &Store, text: &str) -> Failure {
+/// Nothing by that name: what was perhaps meant of what waits, else of what there is.
+async fn nothing(context: &Context, store: &Store, text: &str) -> Failure {
     let waiting = store.approvals(Some(State::Pending), now_ms()).await;
     let waiting = waiting.unwrap_or_default();
     let names: Vec<String> = waiting
@@ -199,12 +200,32 @@ async fn nothing(store: &Store, text: &str) -> Failure {
         .flat_map(|request| [what(&request), request.server, request.id])
         .collect();
     let near = nearest::nearest(text, names.iter().map(String::as_str), 1);
-    let hint = match near.first() {
+    let near = near.first().map(|near| (*near).to_owned());
+    let near = near.or_else(|| near_known(context, text));
+    let hint = match near.filter(|near| near != text) {
         Some(near) => format!("did you mean {near}?"),
         None => "`toolcrib approvals list` shows what does".to_owned(),
     };
     let message = format!("nothing waits under {text}; {hint}");
     Failure::not_found(Code::ApprovalNotFound, message)
+}
+
+/// The server or tool that was perhaps meant, of those that are configured and known, whether it waits or not.
+fn near_known(context: &Context, text: &str) -> Option<String> {
+    let config = context.loader().config().ok()?;
+    let known = context.known_tools(&config);
+    let (server, tool) = match text.split_once(':') {
+        Some((server, tool)) => (server, Some(tool)),
+        None => (text, None),
+    };
+    let near = *nearest::nearest(server, server_names(&config), 1).first()?;
+    let Some(tool) = tool else {
+        return Some(near.to_owned());
+    };
+    let own = known.iter().filter(|known| known.server == near);
+    let own = nearest::nearest(tool, own.map(|known| known.tool.as_str()), 1);
+    // Never the server alone, which would be all of its tools.
+    Some(format!("{near}:{}", own.first().unwrap_or(&tool)))
 }
 
 /// How what was shown is settled.
@@ -356,7 +377,7 @@ fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Fai
         }
         match settled_before {
             Some(message) => Err(Failure::not_found(Code::ApprovalNotFound, message)),
-            None => Err(nothing(store, text).await),
+            None => Err(nothing(context, store, text).await),
         }
     })
 }

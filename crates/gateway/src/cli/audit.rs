@@ -13,11 +13,12 @@ use toolcrib_store::audit::export::{csv_header, csv_rows, json_lines};
 use toolcrib_store::audit::query::{Entry, Filter};
 use toolcrib_store::audit::{Decision, Outcome};
 
-use super::counter::doing;
+use super::counter::{doing, server_names};
 use super::memory::{moment, since_ms, with_store};
 use super::shown::counted;
 use super::{Context, now_ms};
 use crate::failure::{Failure, exit};
+use crate::known::Known;
 use crate::ui::{Line, PROGRESS_DELAY, Progress, Table};
 
 /// Read the audit log, and prove that nothing was taken out of it
@@ -267,15 +268,40 @@ async fn tail(
     }
 }
 
-/// The server that was perhaps meant, where there is none of the name that was given.
+/// What was perhaps meant, where there is no server or tool of the name that was given.
 fn meant(context: &Context, filter: &Filter) -> Option<String> {
-    let named = filter.server.as_deref()?;
     let config = context.loader().config().ok()?;
-    let servers = config.servers.iter().map(|server| server.name.as_str());
-    let known = servers.chain(config.settings.adapters.keys().map(String::as_str));
-    let near = nearest::nearest(named, known, 1);
-    let near = near.first().filter(|near| **near != named)?;
-    Some(format!("There is no server {named}; did you mean {near}?"))
+    let tool = filter.tool_id.as_deref();
+    let of_tool = tool.and_then(|tool| tool.split_once(':'));
+    let server = filter.server.as_deref();
+    let unknown = |named: &str| {
+        let near = nearest::nearest(named, server_names(&config), 1);
+        let near = near.first().filter(|near| **near != named)?;
+        Some(format!("There is no server {named}; did you mean {near}?"))
+    };
+    let of_server = server.or(of_tool.map(|(server, _)| server));
+    of_server.and_then(unknown).or_else(|| {
+        let known = context.known_tools(&config);
+        meant_tool(&known, tool?)
+    })
+}
+
+/// The tool that was perhaps meant, where none of that id is known; its server may have been left out.
+fn meant_tool(known: &[Known], named: &str) -> Option<String> {
+    let is_id = named.contains(':');
+    let of = |tool: &Known| {
+        let id = format!("{}:{}", tool.server, tool.tool);
+        let name = if is_id { id.clone() } else { tool.tool.clone() };
+        (name, id)
+    };
+    let candidates: Vec<(String, String)> = known.iter().map(of).collect();
+    let near = nearest::nearest(named, candidates.iter().map(|(name, _)| name.as_str()), 1);
+    let near = *near.first().filter(|near| !is_id || **near != named)?;
+    let alike = candidates.iter().filter(|(name, _)| name == near);
+    let meant = alike.take(limits::NEAREST_TOOLS_MAX);
+    let meant: Vec<&str> = meant.map(|(_, id)| id.as_str()).collect();
+    let meant = meant.join(" or ");
+    Some(format!("No tool {named} is known; did you mean {meant}?"))
 }
 
 fn show(context: &mut Context, entries: &[Entry], head: bool) -> Result<(), Failure> {

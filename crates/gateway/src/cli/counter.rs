@@ -1,9 +1,10 @@
 //! What commands share that go through the engine: they stand at the same counter as agents.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 use std::time::Duration;
 
+use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
 use toolcrib_core::limits;
 use toolcrib_core::policy::Caller;
@@ -122,24 +123,6 @@ pub(super) async fn doing<T>(context: &Context, what: &str, work: impl Future<Ou
     work.await
 }
 
-/// The same for work that tells things meanwhile: where the spinner stands is known to who prints them.
-pub(super) async fn telling<T>(
-    context: &Context,
-    what: &str,
-    spot: &OnceLock<Progress>,
-    work: impl Future<Output = T>,
-) -> T {
-    let mut work = std::pin::pin!(work);
-    if let Ok(done) = tokio::time::timeout(PROGRESS_DELAY, &mut work).await {
-        return done;
-    }
-    let progress = spot.get_or_init(|| Progress::spinner(context.ui.is_json()));
-    progress.say(what);
-    let done = work.await;
-    progress.end();
-    done
-}
-
 /// The server and the tool that a command names, as two words or as SERVER:TOOL.
 pub(super) fn named<'a>(server: &'a str, tool: Option<&'a str>) -> Option<(&'a str, &'a str)> {
     match tool {
@@ -163,6 +146,12 @@ pub(super) fn unknown_server<'a>(name: &str, known: impl Iterator<Item = &'a str
     };
     let message = format!("There is no server {name}. {hint}");
     Failure::not_found(Code::ServerNotFound, message)
+}
+
+/// The names of all servers that are configured, those that are made of a REST API among them.
+pub(super) fn server_names(config: &Config) -> impl Iterator<Item = &str> {
+    let servers = config.servers.iter().map(|server| server.name.as_str());
+    servers.chain(config.settings.adapters.keys().map(String::as_str))
 }
 
 /// The servers that were named, or all that are switched on.
@@ -256,10 +245,6 @@ pub(super) fn refused(mut error: Box<Error>) -> Failure {
     let nearest: Vec<String> = nearest.collect();
     let mut failure = Failure::from(*error);
     if !nearest.is_empty() {
-        // The sentence names them already where they are near enough to be meant.
-        if !failure.message.contains("Did you mean") {
-            failure.message = format!("{} Nearest: {}", failure.message, nearest.join(", "));
-        }
         failure = failure.with("nearest", nearest);
     }
     if let Some(violations) = violations {

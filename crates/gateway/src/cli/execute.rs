@@ -1,7 +1,9 @@
 //! `toolcrib execute`: one call, under the same rules as an agent's.
 
 mod arguments;
+mod pairs;
 mod result;
+mod strays;
 
 use std::sync::Arc;
 
@@ -12,9 +14,7 @@ use toolcrib_core::Code;
 use toolcrib_core::limits::CALL_TIMEOUT_MS_ASKED_MAX;
 
 use super::Context;
-use super::counter::{
-    asking, explained, local, of_options, one_tool, telling as told_beside, with_engine,
-};
+use super::counter::{asking, counting, explained, local, of_options, one_tool, with_engine};
 use super::watching::{self, Watcher};
 use crate::engine::Engine;
 use crate::engine::answer::{Answered, Outcome, Reply};
@@ -22,13 +22,13 @@ use crate::engine::ask::{CallOptions, Execution};
 use crate::failure::Failure;
 use crate::legible;
 use crate::telling;
-use crate::ui::{Line, Tone};
+use crate::ui::{Line, Progress, Tone};
 
 /// Run a tool
 ///
 /// The call is checked, journalled and audited like an agent's. Arguments are given as JSON (`--args`,
 /// `--args @FILE`, `--args -` for standard input), or as `name=value` pairs whose values are read as the
-/// tool's schema has them.
+/// tool's schema has them; several values of a list are as many pairs. The result is printed whole.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json\n  toolcrib execute filesystem:read_file path=README.md\n  toolcrib execute github create_issue --args @issue.json\n  toolcrib execute github create_issue --args -\n  toolcrib execute github delete_repo repo=x --dry-run\n\nExit codes: 0 it was done, 1 wrong arguments, 2 there is no such server or tool, or the configuration does not load, 3 it was tried or refused, and not done, 4 the tool is switched off."
@@ -108,6 +108,24 @@ impl Execute {
         }
     }
 
+    /// The arguments, however they are written.
+    async fn arguments(
+        &self,
+        context: &Context,
+        engine: &Arc<Engine>,
+        (server, tool): (&str, &str),
+        pairs: &[String],
+    ) -> Result<Box<RawValue>, Failure> {
+        if let Some(written) = &self.args {
+            return arguments::of_json(written, &context.surroundings.cwd);
+        }
+        // A tool that may not be run, or is not there, is refused and recorded like any other call.
+        let known = engine.known_tool(server, tool);
+        let known = asking(context, engine, known).await.ok();
+        let schema = known.map(|entry| Arc::clone(&entry.tool.input_schema));
+        pairs::read(pairs, schema.as_deref())
+    }
+
     async fn execute(
         &self,
         context: &mut Context,
@@ -116,15 +134,9 @@ impl Execute {
         pairs: &[String],
     ) -> Result<(), Failure> {
         let caller = local(engine);
-        let given = if let Some(written) = &self.args {
-            arguments::of_json(written, &context.surroundings.cwd)?
-        } else {
-            // A tool that may not be run, or is not there, is refused and recorded like any other call.
-            let known = engine.known_tool(server, tool);
-            let known = asking(context, engine, known).await;
-            let schema = known.map(|entry| Arc::clone(&entry.tool.input_schema));
-            arguments::of_pairs(pairs, &schema.unwrap_or_default())?
-        };
+        let given = self
+            .arguments(context, engine, (server, tool), pairs)
+            .await?;
         if !context.ui.is_json() {
             let name = format!("{server}:{tool}");
             context
@@ -133,8 +145,15 @@ impl Execute {
             context.ui.gap();
             context.ui.show();
         }
-        let spot = Arc::default();
-        let watcher = self.stream.then(|| Watcher::new(Arc::clone(&spot)));
+        let names = strays::names(&given);
+        let what = format!("running {server}:{tool}");
+        let progress = Arc::new(Progress::spinner(true));
+        progress.say(&what);
+        let (watcher, meta) = if self.stream {
+            (Watcher::telling(&progress, &what), watching::all_wanted())
+        } else {
+            (Watcher::counting(&progress, &what), watching::wanted())
+        };
         let execution = Execution {
             options: CallOptions {
                 idempotency_key: self.idempotency_key.clone(),
@@ -144,13 +163,14 @@ impl Execute {
                 select: self.select.clone(),
                 ..CallOptions::default()
             },
-            meta: watcher.as_ref().map(|_| watching::wanted()),
-            client: watcher.map(|watcher| Arc::new(watcher) as _),
+            meta: Some(meta),
+            client: Some(Arc::new(watcher)),
+            // The budget of a model is nothing to a person or a pipe.
+            whole: true,
             ..Execution::new(server, tool, given)
         };
         let cancel = execution.cancel.clone();
         let call = engine.execute(&caller, execution);
-        let what = format!("running {server}:{tool}");
         let call = Box::pin(async {
             tokio::pin!(call);
             tokio::select! {
@@ -161,14 +181,36 @@ impl Execute {
                 }
             }
         });
-        let reply = told_beside(context, &what, &spot, call).await;
+        let reply = counting(context, &progress, call).await;
+        progress.end();
         match reply {
-            Ok(reply) => show(context, &reply, server, tool),
-            Err(error) => {
+            Ok(reply) => {
+                let shown = show(context, &reply, server, tool);
+                tell_strays(context, &reply, &names);
+                shown
+            }
+            Err(mut error) => {
+                if let Some(violations) = &mut error.more.violations
+                    && let Ok(entry) = engine.known_tool(server, tool).await
+                {
+                    let strays = strays::strays(&names, &entry.tool.input_schema);
+                    strays::add_to(violations, &strays);
+                }
                 let failure = explained(engine, &caller, error).await;
                 Err(show_failure(context, failure, server, tool))
             }
         }
+    }
+}
+
+/// Says of arguments that the tool does not have that they went to it all the same.
+fn tell_strays(context: &mut Context, reply: &Reply, names: &[String]) {
+    let Some(entry) = &reply.entry else {
+        return;
+    };
+    let tool = &entry.tool;
+    for stray in strays::strays(names, &tool.input_schema) {
+        context.ui.note(stray.noted(&tool.id.to_string()));
     }
 }
 
@@ -215,9 +257,6 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
         if let Some(next) = next {
             shown["next"] = next.clone();
         }
-        if let Some(rest) = &answered.rest {
-            shown["rest"] = json!(rest);
-        }
         if let Some(why) = &answered.unfiltered {
             shown["unfiltered"] = json!(why);
         }
@@ -245,11 +284,6 @@ fn said_about(context: &mut Context, answered: &Answered) {
         context
             .ui
             .note("This is the recorded answer of the key; nothing was called.");
-    }
-    if let Some(rest) = &answered.rest {
-        context
-            .ui
-            .note(format!("The result was cut: {} left.", rest.left));
     }
 }
 

@@ -6,13 +6,13 @@ use clap::Args;
 use serde_json::{Value, json};
 
 use super::Context;
-use super::counter::{chosen, doing, local, refused, with_engine};
+use super::counter::{chosen, counting, local, refused, with_engine};
 use super::introspect::pending;
 use super::rtfs::Dialect;
 use super::shown::counted;
 use crate::capability::export::{Export, ExportError, Exported};
 use crate::failure::Failure;
-use crate::ui::Line;
+use crate::ui::{Line, Progress};
 
 /// Write the tools of servers as RTFS files, one for each tool
 ///
@@ -54,14 +54,20 @@ impl ExportRtfs {
                 dialect: self.dialect.into(),
                 introspect_outputs: self.introspect_outputs,
             };
-            for server in chosen(&config.servers, &self.servers)? {
-                let what = format!("asking {} for its tools", server.name);
-                let one = export.run(engine, local(engine), &server);
-                match doing(context, &what, one).await {
-                    Ok(one) => exported.push(one),
-                    Err(error) => failed.push((server.name, failure(error))),
+            let servers = chosen(&config.servers, &self.servers)?;
+            let progress = Progress::waiting(servers.len());
+            let asking = async {
+                for server in servers {
+                    progress.say(&format!("asking {} for its tools", server.name));
+                    match export.run(engine, local(engine), &server).await {
+                        Ok(one) => exported.push(one),
+                        Err(error) => failed.push((server.name, failure(error))),
+                    }
+                    progress.step();
                 }
-            }
+            };
+            counting(context, &progress, asking).await;
+            progress.end();
             tell(context, &directory, &exported, failed)
         })
     }

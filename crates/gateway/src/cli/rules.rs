@@ -7,6 +7,7 @@ use toolcrib_config::load::Config;
 use toolcrib_core::pattern::rules::{Explanation, RuleReport, Standing};
 use toolcrib_core::{Code, nearest};
 
+use super::counter::server_names;
 use super::{Context, shown};
 use crate::failure::Failure;
 use crate::ui::{Line, Table, Tone};
@@ -133,9 +134,12 @@ fn asked<'a>(
         .find(|s| s.name == server || s.aliases.iter().any(|alias| alias == server));
     let Some(known) = known else {
         if !config.settings.adapters.contains_key(server) {
+            let near = nearest::nearest(server, server_names(config), 1);
+            let meant = near.first().map(|near| format!("did you mean {near}? "));
             context.ui.note(format!(
-                "[{}] there is no server {server}; the rules are asked all the same",
-                Code::ServerNotFound
+                "[{}] there is no server {server}; {}the rules are asked all the same",
+                Code::ServerNotFound,
+                meant.unwrap_or_default()
             ));
         }
         return Asked {

@@ -1,6 +1,6 @@
 //! Progress and log messages of a call, printed as they come.
 
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 use futures::future::BoxFuture;
 use serde_json::value::RawValue;
@@ -17,14 +17,30 @@ use crate::veil::cover;
 /// The person at the terminal, as a server sees it: told things, asked nothing.
 #[derive(Debug)]
 pub(super) struct Watcher {
-    /// The spinner, once there is one.
-    spot: Arc<OnceLock<Progress>>,
+    /// Stands on the screen while the call takes long.
+    progress: Arc<Progress>,
+    /// What is being done, in words.
+    what: String,
+    /// Whether what is told is printed beside it.
+    prints: bool,
 }
 
 impl Watcher {
-    /// One that prints beside the spinner that comes to stand in the spot.
-    pub(super) fn new(spot: Arc<OnceLock<Progress>>) -> Self {
-        Self { spot }
+    /// One that shows how far the server has come.
+    pub(super) fn counting(progress: &Arc<Progress>, what: &str) -> Self {
+        Self {
+            progress: Arc::clone(progress),
+            what: what.to_owned(),
+            prints: false,
+        }
+    }
+
+    /// The same, which also prints all that the server tells.
+    pub(super) fn telling(progress: &Arc<Progress>, what: &str) -> Self {
+        Self {
+            prints: true,
+            ..Self::counting(progress, what)
+        }
     }
 }
 
@@ -45,12 +61,12 @@ impl Client for Watcher {
         let params: Value = params
             .and_then(|params| serde_json::from_str(params.get()).ok())
             .unwrap_or_default();
-        if let Some(line) = line(method, &params) {
+        if let Some(count) = count(method, &params) {
+            self.progress.say(&cover(&format!("{count} {}", self.what)));
+        }
+        if let Some(line) = line(method, &params).filter(|_| self.prints) {
             let print = || anstream::eprintln!("{}", clean(&cover(&line)));
-            match self.spot.get() {
-                Some(progress) => progress.aside(print),
-                None => print(),
-            }
+            self.progress.aside(print);
         }
     }
 
@@ -59,10 +75,23 @@ impl Client for Watcher {
     }
 }
 
-/// What a call carries for its server to tell anything: nobody reports progress without a token, and the
-/// stateless era logs only to who asks for it.
+/// What a call carries for its server to say how far it has come: nobody reports progress without a token.
 pub(super) fn wanted() -> Box<RawValue> {
-    raw(&json!({ "progressToken": "stream", LOG_LEVEL: "info" }))
+    raw(&json!({ "progressToken": "call" }))
+}
+
+/// What it carries for its server to tell anything: the stateless era logs only to who asks for it.
+pub(super) fn all_wanted() -> Box<RawValue> {
+    raw(&json!({ "progressToken": "call", LOG_LEVEL: "info" }))
+}
+
+/// How far a server has come, where it says of how much.
+fn count(method: &str, params: &Value) -> Option<String> {
+    if method != "notifications/progress" {
+        return None;
+    }
+    let (progress, total) = (params["progress"].as_f64()?, params["total"].as_f64()?);
+    Some(format!("{progress}/{total}"))
 }
 
 /// What a notification says, where it says something to a person.
@@ -120,9 +149,30 @@ mod tests {
         check("notifications/other", json!({}), None);
     }
 
+    #[test]
+    fn how_far_a_server_has_come_is_counted_where_it_says_of_how_much() {
+        let check = |method: &str, params: Value, expected: Option<&str>| {
+            assert_eq!(count(method, &params).as_deref(), expected, "{params}");
+        };
+        let progress = "notifications/progress";
+        check(progress, json!({"progress": 1, "total": 3}), Some("1/3"));
+        check(
+            progress,
+            json!({"progress": 0.5, "total": 1, "message": "half"}),
+            Some("0.5/1"),
+        );
+        check(progress, json!({"progress": 7}), None);
+        check(progress, json!({"total": 7}), None);
+        check(
+            "notifications/message",
+            json!({"progress": 1, "total": 3}),
+            None,
+        );
+    }
+
     #[tokio::test]
     async fn nothing_is_answered_for_the_person() {
-        let watcher = Watcher::new(Arc::default());
+        let watcher = Watcher::counting(&Arc::new(Progress::spinner(true)), "running a tool");
         let refusal = watcher
             .request("elicitation/create", None)
             .await

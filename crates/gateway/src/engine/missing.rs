@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use toolcrib_core::limits::{AVAILABLE_NAMES_MAX, NEAREST_TOOLS_MAX};
-use toolcrib_core::nearest::nearest;
+use toolcrib_core::nearest::{fold, nearest};
 use toolcrib_core::policy::{Caller, Visibility, visible};
 use toolcrib_core::search::Filter;
 use toolcrib_core::{Code, ToolId};
@@ -53,11 +53,11 @@ impl Engine {
         let near = near_tools(&snapshot, caller, &shown, tool);
         let mut error = Error::new(Code::ToolNotFound, format!("Tool not found: {name}:{tool}"))
             .of_tool(name, tool);
-        error.suggestion = Some(if near.is_empty() {
+        let close = close(tool, &near);
+        error.suggestion = Some(if close.is_empty() {
             "Search for the tool first; ids are written `server:tool`".to_owned()
         } else {
-            let ids: Vec<String> = near.iter().map(|e| e.tool.id.to_string()).collect();
-            format!("Did you mean {}?", ids.join(", "))
+            format!("Did you mean {}?", close.join(", "))
         });
         error.more.nearest = near;
         let names = shown.iter().map(|e| e.tool.id.tool().to_owned());
@@ -97,6 +97,19 @@ fn near_tools(
         }
     }
     found
+}
+
+/// The ids of those of nearly the same name; where some have that very name, of these alone. What its words find
+/// besides may serve the same end, but is not what was mistyped.
+fn close(tool: &str, near: &[Arc<Entry>]) -> Vec<String> {
+    let is_same = |entry: &&Arc<Entry>| fold(entry.tool.id.tool()) == fold(tool);
+    let is_close = |entry: &&Arc<Entry>| !nearest(tool, [entry.tool.id.tool()], 1).is_empty();
+    let ids = |entries: Vec<&Arc<Entry>>| entries.iter().map(|e| e.tool.id.to_string()).collect();
+    let same: Vec<_> = near.iter().filter(is_same).collect();
+    if same.is_empty() {
+        return ids(near.iter().filter(is_close).collect());
+    }
+    ids(same)
 }
 
 fn first(mut names: Vec<String>) -> Names {

@@ -11,7 +11,7 @@ mod broken;
 mod configuring;
 mod describing;
 mod executing;
-mod finding;
+pub(crate) mod finding;
 mod running;
 mod screen;
 mod settling;

@@ -280,7 +280,15 @@ fn failed(failure: &Failure, had_no_effect: bool) -> Box<Error> {
         Failure::SessionLost => "its server has forgotten the session",
         Failure::NotMcp(_) => "its server does not speak MCP",
         Failure::Garbled(_) => "its answer is not valid JSON in UTF-8",
-        Failure::TooLarge(_) => "its answer is larger than what is read",
+        Failure::TooLarge(_) => {
+            return Error::new(
+                Code::ToolExecutionError,
+                "Tool execution failed: its answer is larger than what is read.",
+            )
+            .suggest(
+                "Ask it for less at once, by a page or a filter of its own; the call was made, and may have taken effect",
+            );
+        }
         Failure::Overloaded => {
             return Error::new(
                 Code::Overloaded,

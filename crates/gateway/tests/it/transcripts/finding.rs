@@ -4,7 +4,7 @@ use super::furnished_with;
 use super::screen::check;
 
 /// The program itself as a server that keeps notes.
-pub(super) const NOTES: &str = concat!(
+pub(crate) const NOTES: &str = concat!(
     "  notes: {command: '",
     env!("CARGO_BIN_EXE_toolcrib"),
     "', args: [workshop, notes], trusted: true}\n"

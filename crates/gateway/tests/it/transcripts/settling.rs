@@ -52,6 +52,7 @@ fn approving() {
                 &["approvals", "reject", "nothing"],
                 &["approve", "nothing"],
                 &["approve", "stage:look_up"],
+                &["approve", "stge"],
             ],
         );
         let home = Home::new();
@@ -251,6 +252,7 @@ fn looking_back() {
                 &["audit", "tail", "--since", "soon"],
                 &["audit", "search", "--outcome", "refused"],
                 &["audit", "search", "--tool", "stage:nothing"],
+                &["audit", "search", "--tool", "stge:look_at_note"],
                 &["audit", "export"],
                 &["audit", "export", "--format", "csv"],
                 &["audit", "export", "--format", "csv", "--json"],
