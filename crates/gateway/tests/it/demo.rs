@@ -19,7 +19,7 @@ fn an_agent_finds_runs_and_is_refused_over_the_real_door() {
         "{\"results\":[{\"server\":\"parcels\",\"tool\":\"quote-rate\",",
         "\"cents\":690",
         "> get_tool_details {\"server\":\"notes\",\"tool\":\"delete_note\"}",
-        " when these 14 small ones are shown, and 100,000 and more ",
+        " when these 13 small ones are shown, and 100,000 and more ",
         "Over the 12 messages of this session that is ",
         "The audit log is intact: 7 records",
     ] {

@@ -135,7 +135,7 @@ fn the_book_shows_what_the_program_says() {
     let steps = was.lines().filter(|line| line.ends_with(" tokens]"));
     assert_eq!(
         steps.count(),
-        10,
+        12,
         "each step of the demo has its time and tokens"
     );
     for veil in ["[SPAN]", "[COUNT]", "[RECORDS]", "[STORE]", "[NOW]"] {

@@ -78,7 +78,7 @@ const STEPS: &[Step] = &[
         arguments: confirmed,
     },
     Step {
-        about: "The calendar can cancel events, but a rule has switched that off: it is not found,",
+        about: "A rule has switched off whatever cancels. The calendar could, but it is not found,",
         tool: "search_tools",
         arguments: |_| json!({"query": "cancel the meeting with Ada"}),
     },
@@ -284,7 +284,7 @@ fn furnish(home: &Path, program: &Path, parcels: &Stand) -> Result<(), Failure> 
         "adapters": {"parcels": {
             "spec": description, "baseUrl": parcels.base_url(), "allowPrivateAddresses": true,
         }},
-        "toolRules": [{"pattern": ["cancel_*"], "enabled": false}],
+        "toolRules": [{"pattern": ["cancel*"], "enabled": false}],
     });
     put(
         &home.join(".config/toolcrib/toolcrib.json"),

@@ -246,9 +246,9 @@ static FIGURES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
             r"(?s)(\$ toolcrib audit tail\n).*?(\$ toolcrib audit verify)",
             "$1[RECORDS]\n$2",
         ),
-        (r"(?m)^PID +STARTED", "PID  STARTED"),
+        (r"(?m)^PID +DOOR +STARTED", "PID  DOOR  STARTED"),
         (r"(?m)^PID( +)\d+$", "PID$1[PID]"),
-        (r"(?m)^\d+ +\[DATE", "[PID]  [DATE"),
+        (r"(?m)^\d+ +(http://\S+|stdio) +\[DATE", "[PID]  $1  [DATE"),
         // A cell that goes on stands as far to the right as the number of the process is long.
         (r"(?m)^ {60,}", "[AS FAR RIGHT]  "),
         (r"(✓|✗) \d+: ", "$1 [PID]: "),
