@@ -134,30 +134,29 @@ impl Figures {
             return String::new();
         };
         let strongest = others.iter().find(|row| row.name == STRONGEST);
+        let direct = tenths(ours.latency_us * 10 / self.direct_http_us.max(1));
         let mut said = vec![
             aim(
-                format!("{AIM_CPU_US} µs of CPU for a call"),
-                format!("{} µs", ours.cpu_us),
+                &format!("{AIM_CPU_US} µs of CPU for a call"),
+                &format!("{} µs", ours.cpu_us),
                 ours.cpu_us <= AIM_CPU_US,
             ),
             aim(
-                format!("{} times the direct latency", tenths(AIM_LATENCY_TENTHS)),
-                format!(
-                    "{} times that over HTTP",
-                    tenths(ours.latency_us * 10 / self.direct_http_us.max(1))
-                ),
+                &format!("{} times the direct latency", tenths(AIM_LATENCY_TENTHS)),
+                &format!("{direct} times that over HTTP"),
                 ours.latency_us * 10 <= self.direct_http_us * AIM_LATENCY_TENTHS,
             ),
             aim(
-                format!("{AIM_MEMORY_MB} MB of memory"),
-                format!("{} MB", ours.memory_kib / 1024),
+                &format!("{AIM_MEMORY_MB} MB of memory"),
+                &format!("{} MB", ours.memory_kib / 1024),
                 ours.memory_kib <= AIM_MEMORY_MB * 1024,
             ),
         ];
         if let Some(other) = strongest {
+            let times = tenths(ours.calls_per_second * 10 / other.calls_per_second.max(1));
             said.push(aim(
-                format!("{AIM_THROUGHPUT} times the calls a second of {STRONGEST}"),
-                tenths(ours.calls_per_second * 10 / other.calls_per_second.max(1)) + " times",
+                &format!("{AIM_THROUGHPUT} times the calls a second of {STRONGEST}"),
+                &format!("{times} times"),
                 ours.calls_per_second >= other.calls_per_second * AIM_THROUGHPUT,
             ));
         }
@@ -219,7 +218,7 @@ impl Row {
 }
 
 /// An aim, what was reached, and whether that is enough.
-fn aim(aim: String, reached: String, is_met: bool) -> String {
+fn aim(aim: &str, reached: &str, is_met: bool) -> String {
     let verdict = if is_met { "met" } else { "not met" };
     format!("{aim} ({verdict}: {reached})")
 }

@@ -11,7 +11,7 @@ const REACH: usize = 200;
 const LEADS: [&str; 7] = ["by", "of", "prefer", "see", "to", "use", "with"];
 
 /// The name of the tool that a description sends its readers to, if `is_tool` knows it.
-pub(super) fn named<'d>(description: &'d str, is_tool: impl Fn(&str) -> bool) -> Option<&'d str> {
+pub(super) fn named(description: &str, is_tool: impl Fn(&str) -> bool) -> Option<&str> {
     let said = |window: &[u8]| window.eq_ignore_ascii_case(WORD.as_bytes());
     let at = description.as_bytes().windows(WORD.len()).position(said)?;
     // The word is ASCII, so that the text can be cut behind it.

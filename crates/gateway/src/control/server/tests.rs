@@ -19,6 +19,7 @@ impl Service for Desk {
             version: "0".into(),
             started: "2026-01-01T00:00:00Z".into(),
             directory: "/work".into(),
+            door: None,
             config: Some("/a.yaml".into()),
             generation: 1,
             reload: None,
