@@ -36,7 +36,11 @@ pub(crate) fn build() -> Result<PathBuf> {
     let place = place();
     let counts = place.join("counts");
     let counting = compiled(&place, "counting", "generate", &counts, None)?;
-    let profile = place.join(format!("{}.profdata", stamp(&counting)?));
+    let (stamp, made, program) = (stamp(&counting)?, place.join("made"), named(&place));
+    if program.is_file() && fs::read_to_string(&made).is_ok_and(|of| of == stamp) {
+        return Ok(program);
+    }
+    let profile = place.join(format!("{stamp}.profdata"));
     if !profile.is_file() {
         let _ = fs::remove_dir_all(&counts);
         fs::create_dir_all(&counts)?;
@@ -51,9 +55,9 @@ pub(crate) fn build() -> Result<PathBuf> {
     } else {
         ui::line("no valgrind here: the functions stay where the compiler put them");
     }
-    let program = named(&place);
     fs::copy(done, &program)?;
     process::run(process::program(Tools::find_or_install()?.strip).arg(&program))?;
+    fs::write(made, stamp)?;
     Ok(program)
 }
 
@@ -79,9 +83,9 @@ fn named(directory: &Path) -> PathBuf {
 }
 
 /// Tells one build of a program from the next, so that what was counted in it is neither lost nor taken for another's.
-fn stamp(program: &Path) -> Result<u128> {
+fn stamp(program: &Path) -> Result<String> {
     let changed = fs::metadata(program)?.modified()?;
-    Ok(changed.duration_since(UNIX_EPOCH)?.as_nanos())
+    Ok(changed.duration_since(UNIX_EPOCH)?.as_nanos().to_string())
 }
 
 /// The program with the names of its functions, compiled in a directory of its own with a flag for the compiler. A
