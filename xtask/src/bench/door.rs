@@ -4,6 +4,7 @@
 mod answers;
 mod stdio;
 
+use std::collections::HashSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -70,7 +71,7 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
             stage.nobody_started()?;
         }
     }
-    let stage = Stage::set(&tools, 1, TOOLS_OF_ONE)?;
+    let stage = Stage::set(&of_different_names(&tools), 1, TOOLS_OF_ONE)?;
     large(recorder, &stage)?;
     let stage = Stage::set(&tools, 100, TOOLS_EACH)?;
     stage.warm()?;
@@ -404,6 +405,15 @@ fn flows(recorder: &mut Recorder, stage: &Stage) -> Result<()> {
         .value("tokens for two tools", definitions + 2 * one, "tokens")
         .at_most(TWO_TOOLS_TOKENS);
     door.close()
+}
+
+/// The first tool of each name: no server has two.
+fn of_different_names(tools: &[Value]) -> Vec<Value> {
+    let mut names = HashSet::new();
+    let firsts = tools
+        .iter()
+        .filter(|tool| names.insert(tool["name"].as_str()));
+    firsts.cloned().collect()
 }
 
 /// The tools of all real servers.
