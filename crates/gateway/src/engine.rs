@@ -68,7 +68,7 @@ use crate::control::Counts;
 use crate::telemetry::Tracer;
 
 pub use here::{open_here, open_on};
-pub use stock::pack_kept;
+pub use stock::{observe_kept, observe_list, pack_kept};
 
 /// The counter of tool lists that were answered from what was kept.
 pub const LIST_KEPT: &str = "list.kept";

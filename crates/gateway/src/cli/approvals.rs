@@ -11,6 +11,7 @@ use toolcrib_core::{Code, ToolId, nearest};
 use toolcrib_store::Store;
 use toolcrib_store::approval::{Kind, Request, Shown, State, Verdict};
 
+use super::cache::observed;
 use super::introspect::{failure, tell_assessment, tell_place};
 use super::memory::{moment, with_store, with_store_to_change};
 use super::shown::counted;
@@ -139,6 +140,7 @@ fn with_desk<T>(
 ) -> Result<T, Failure> {
     let config = Arc::new(context.loader().config()?);
     with_store(context, async |context, store| {
+        observed(context, &config, store).await;
         let desk = Desk::new(store.clone(), Clock::system(), config);
         work(context, &desk).await
     })
@@ -326,6 +328,7 @@ fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Fai
         .unwrap_or_else(|| "local".to_owned());
     let config = Arc::new(context.loader().config()?);
     with_store_to_change(context, async |context, store| {
+        observed(context, &config, store).await;
         let desk = Desk::new(store.clone(), Clock::system(), config);
         let end = match verdict {
             Verdict::Approve => State::Approved,

@@ -123,6 +123,8 @@ impl Doctor {
             let found = servers::check(context, &config, store.as_ref(), &self).await;
             checks.extend(found);
             if let Some(store) = store {
+                // Servers that were asked may have brought what waits.
+                checks[1] = waiting(&store, checks[1].clone()).await;
                 store.close().await;
             }
             checks
@@ -182,20 +184,6 @@ async fn store(context: &Context, config: &Config) -> (Option<toolcrib_store::St
         Ok(store) => {
             let size = std::fs::metadata(&path).map_or(0, |found| found.len());
             let check = Check::good("store", "database", format!("{shown}, {}", bytes(size)));
-            let waiting = store.pending_tools().await.map(|all| all.values().sum());
-            let waiting: i64 = waiting.unwrap_or_default();
-            let check = if waiting > 0 {
-                let many = counted(usize::try_from(waiting).unwrap_or(usize::MAX), "tool");
-                Check::new(
-                    "store",
-                    "database",
-                    State::Warning,
-                    format!("{shown}; {many} waiting for approval"),
-                )
-                .advise("look at `toolcrib approvals list`")
-            } else {
-                check
-            };
             (
                 Some(store),
                 check.with("file", json!(path)).with("bytes", size),
@@ -207,6 +195,22 @@ async fn store(context: &Context, config: &Config) -> (Option<toolcrib_store::St
             (None, check.with("file", json!(path)))
         }
     }
+}
+
+/// What is said of the store where tools wait in it.
+async fn waiting(store: &toolcrib_store::Store, check: Check) -> Check {
+    let waiting = store.pending_tools().await.map(|all| all.values().sum());
+    let waiting: i64 = waiting.unwrap_or_default();
+    if waiting == 0 {
+        return check;
+    }
+    let many = counted(usize::try_from(waiting).unwrap_or(usize::MAX), "tool");
+    Check {
+        state: State::Warning,
+        message: format!("{}; {many} waiting for approval", check.message),
+        ..check
+    }
+    .advise("look at `toolcrib approvals list`")
 }
 
 fn cache(context: &Context, config: &Config) -> Check {

@@ -171,3 +171,48 @@ fn a_person_confirms_one_call_and_it_runs_once() {
         .collect();
     assert_eq!(outcomes, ["refused", "refused", "refused", "ok", "refused"]);
 }
+
+#[test]
+fn a_change_waits_as_soon_as_a_list_is_read_and_lapses_when_it_is_taken_back() {
+    let first = reader("echo", &json!({}));
+    let mut second = first.clone();
+    second["description"] = "Does echo, and more.".into();
+    let home = staged(&json!([first.clone()]), "", "");
+    assert_eq!(execute(&home, "echo", "{}", &[]).code, Some(0));
+    let waits = |tools: &Value, refresh: &[&str]| {
+        offer(&home, &json!([tools]));
+        let said = home.run(refresh);
+        assert_eq!(said.code, Some(0), "{refresh:?} {}", said.err);
+        let listed = home.run(&["approvals", "list", "--json"]).json();
+        let listed = listed["approvals"].as_array().unwrap().len();
+        let refused = code(&home, "echo", "{}", &[]) == "APPROVAL_REQUIRED";
+        assert_eq!(listed == 1, refused, "{refresh:?}");
+        (refused, said)
+    };
+    for refresh in [&["cache", "warm", "--fresh"][..], &["doctor", "stage"]] {
+        let (refused, said) = waits(&second, refresh);
+        assert!(refused, "{refresh:?}");
+        let told = format!("{}{}", said.out, said.err);
+        assert!(told.contains("1 tool waiting for approval"), "{told}");
+        assert!(!waits(&first, refresh).0, "{refresh:?}");
+        let said = home.run(&["approve", "stage:echo"]);
+        assert!(said.err.contains("APPROVAL_NOT_FOUND"), "{}", said.err);
+    }
+    assert!(waits(&second, &["cache", "warm", "--fresh"]).0);
+    let said = home.run(&["approve", "stage:echo"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(execute(&home, "echo", "{}", &[]).code, Some(0));
+}
+
+#[test]
+fn what_waits_is_known_before_anything_was_run() {
+    let tools = json!([reader("echo", &json!({}))]);
+    let home = staged(&tools, "", "policy: {approval: all}\n");
+    let said = home.run(&["cache", "warm"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let listed = home.run(&["approvals", "list"]).out;
+    assert!(listed.contains("stage:echo"), "{listed}");
+    let said = home.run(&["approve", "stage:echo"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(execute(&home, "echo", "{}", &[]).code, Some(0));
+}
