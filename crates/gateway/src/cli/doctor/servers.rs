@@ -168,6 +168,11 @@ struct Visit<'a> {
 
 impl Visit<'_> {
     async fn ask(&self, server: &Named) -> Check {
+        if let Some(why) = self.config.set_aside.get(&server.name) {
+            let why = format!("set aside: {why}");
+            let advice = "set the variable where Toolcrib is started, or give a default with ${NAME:-…} in the configuration";
+            return Check::new(AREA, &server.name, State::Bad, why).advise(advice);
+        }
         let connections = self.connections;
         let begun = Instant::now();
         let listed = connections.list(&server.name, Wish::Anew).await;
