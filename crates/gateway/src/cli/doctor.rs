@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use toolcrib_config::Severity;
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
+use toolcrib_store::StoreError;
 
 use super::shown::counted;
 use super::{Context, now_ms, running};
@@ -191,8 +192,25 @@ async fn store(context: &Context, config: &Config) -> (Option<toolcrib_store::St
         }
         Err(error) => {
             let check = Check::new("store", "database", State::Bad, format!("{shown}: {error}"))
-                .advise("see that the file and its directory can be written, or name another in `store.path`; without it nothing is run");
+                .advise(remedy(&error));
             (None, check.with("file", json!(path)))
+        }
+    }
+}
+
+/// What helps where the store cannot be opened.
+fn remedy(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Corrupt { .. } | StoreError::Foreign { .. } => {
+            "move the file away and put a backup in its place or start with a new one, or name another in `store.path`; without it nothing is run"
+        }
+        StoreError::Newer { .. } => {
+            "update Toolcrib, or name another file in `store.path`; without it nothing is run"
+        }
+        StoreError::Full => "make room on the disk; without the store nothing is run",
+        StoreError::Locked { .. } => "end the program that holds it; without it nothing is run",
+        _ => {
+            "see that the file and its directory can be written, or name another in `store.path`; without it nothing is run"
         }
     }
 }

@@ -7,6 +7,7 @@ use futures::StreamExt;
 use toolcrib_config::load::Config;
 use toolcrib_store::Store;
 use toolcrib_upstream::mcp::oauth::TokenStore;
+use toolcrib_upstream::rest;
 
 use super::{Check, Doctor, State, counted};
 use crate::cli::counter::{counting, unknown_server};
@@ -137,6 +138,10 @@ async fn ask_all(
         connections: &connections,
         config: &loaded,
         store,
+        file: loaded.path.as_ref().map_or_else(
+            || "the configuration".to_owned(),
+            |path| context.surroundings.display(path),
+        ),
     };
     let parallel = usize::try_from(config.settings.limits.parallel_discoveries).unwrap_or(1);
     let progress = Progress::waiting(servers.len());
@@ -164,6 +169,8 @@ struct Visit<'a> {
     connections: &'a Connections,
     config: &'a Arc<Config>,
     store: Option<&'a Store>,
+    /// The configuration file, as a person writes it.
+    file: String,
 }
 
 impl Visit<'_> {
@@ -200,6 +207,10 @@ impl Visit<'_> {
                     Check::good(AREA, &server.name, message)
                 };
                 self.note(server, listed.list).await;
+                let check = match self.trouble(server).await {
+                    Some(failure) => self.uncallable(server, check, &failure),
+                    None => check,
+                };
                 check.with("tools", tools)
             }
             Err(error) => {
@@ -213,6 +224,37 @@ impl Visit<'_> {
             Some(version) => check.with("era", era(&version)).with("protocol", version),
             None => check,
         }
+    }
+
+    /// What would keep the calls of an API from being made.
+    async fn trouble(&self, server: &Named) -> Option<rest::Failure> {
+        let adapter = self.connections.described(&server.name)?;
+        adapter.reach().await.err()
+    }
+
+    /// What is said of an API whose description is fine and that cannot be called, and what to set.
+    fn uncallable(&self, server: &Named, check: Check, failure: &rest::Failure) -> Check {
+        let (name, file) = (&server.name, &self.file);
+        let advice = match failure {
+            rest::Failure::Private(_) => format!(
+                "set `adapters.{name}.allowPrivateAddresses: true` in {file} if that address is meant, or another `baseUrl`"
+            ),
+            _ => format!(
+                "see that the API runs and the network leads there, or set `adapters.{name}.baseUrl` in {file}"
+            ),
+        };
+        let message = match failure {
+            rest::Failure::Private(host) => {
+                format!("calls would be refused: {host} leads to a private or link-local address")
+            }
+            failure => format!("its description is read, but {failure}"),
+        };
+        Check {
+            state: State::Bad,
+            message,
+            ..check
+        }
+        .advise(advice)
     }
 
     /// Puts down what changed, so that it waits from now on.
