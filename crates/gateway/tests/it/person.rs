@@ -62,7 +62,18 @@ fn a_tool_that_changes_waits_until_a_person_has_seen_the_difference() {
     assert_eq!(checked.code, Some(0), "{}", checked.err);
     assert!(checked.out.contains("stage:effect: "), "{}", checked.out);
 
-    let said = home.run(&["approve", "stage:effect"]);
+    // Where nobody can be asked, what shows signs of deceit is not approved in passing.
+    for command in [&["approve", "stage:effect"][..], &["approve", "stage"]] {
+        let said = home.run(command);
+        assert_eq!(said.code, Some(1), "{}", said.err);
+        assert!(said.err.contains("signs of deceit"), "{}", said.err);
+        assert!(said.err.contains("--yes"), "{}", said.err);
+    }
+    assert_eq!(
+        code(&home, "effect", r#"{"key": "2"}"#, &[]),
+        "APPROVAL_REQUIRED"
+    );
+    let said = home.run(&["approve", "stage:effect", "--yes"]);
     assert!(
         said.out.contains("stage:effect is approved"),
         "{} {}",
@@ -79,10 +90,8 @@ fn a_tool_that_changes_waits_until_a_person_has_seen_the_difference() {
         .filter(|record| record["tool_id"] == "stage:effect")
         .map(|record| record["error_code"].clone())
         .collect();
-    assert_eq!(
-        recorded,
-        [Value::Null, "APPROVAL_REQUIRED".into(), Value::Null]
-    );
+    let refused = || Value::from("APPROVAL_REQUIRED");
+    assert_eq!(recorded, [Value::Null, refused(), refused(), Value::Null]);
 }
 
 #[test]

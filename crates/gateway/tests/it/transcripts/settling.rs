@@ -52,6 +52,7 @@ fn approving() {
                 &["approvals", "reject", "nothing"],
                 &["approve", "nothing"],
                 &["approve", "stage:look_up"],
+                &["approve", "stage:look_up", "--yes"],
             ],
         );
         let home = Home::new();
