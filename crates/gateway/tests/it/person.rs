@@ -225,3 +225,40 @@ fn what_waits_is_known_before_anything_was_run() {
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert_eq!(execute(&home, "echo", "{}", &[]).code, Some(0));
 }
+
+#[test]
+fn a_search_that_finds_nothing_says_what_stands_in_the_way() {
+    let tools = json!([reader("look_up", &json!({}))]);
+    let home = staged(&tools, "", "policy: {approval: all}\n");
+    let check = |arguments: &[&str], code: i32, part: &str| {
+        let said = home.run(&[&["search"], arguments].concat());
+        assert_eq!(
+            said.code,
+            Some(code),
+            "{arguments:?} {}{}",
+            said.out,
+            said.err
+        );
+        assert!(said.err.contains(part), "{arguments:?} {}", said.err);
+    };
+    check(&["look up"], 2, "1 tool that may fit waits for approval");
+    check(&["look up"], 2, "`toolcrib approvals list`");
+    assert_eq!(home.run(&["approve", "stage:look_up"]).code, Some(0));
+    check(&["look up"], 0, "");
+    check(
+        &["look up", "--pattern", "*zebra*"],
+        2,
+        "the pattern \"*zebra*\" matches the name of none",
+    );
+    check(
+        &["xylophone", "--pattern", "*look*"],
+        2,
+        "none of the 1 tools that the pattern",
+    );
+    check(
+        &["look up", "--pattern", "/(/"],
+        1,
+        "--pattern cannot be used",
+    );
+    check(&["xylophone"], 2, "try other words");
+}
