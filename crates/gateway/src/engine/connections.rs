@@ -367,14 +367,16 @@ impl Upstream for Connections {
     }
 
     fn changes(&self) -> BoxStream<'static, Change> {
-        let state = (self.pool.events(), HashSet::new());
+        let state = (self.pool.events(), HashSet::new(), HashSet::new());
         Box::pin(futures::stream::unfold(
             state,
-            |(mut events, mut lost)| async move {
+            |(mut events, mut lost, mut met)| async move {
                 loop {
                     let event = match events.recv().await {
                         Ok(event) => event,
-                        Err(RecvError::Lagged(_)) => return Some((Change::Missed, (events, lost))),
+                        Err(RecvError::Lagged(_)) => {
+                            return Some((Change::Missed, (events, lost, met)));
+                        }
                         Err(RecvError::Closed) => return None,
                     };
                     let change = match event.what {
@@ -383,13 +385,15 @@ impl Upstream for Connections {
                             lost.insert(event.server);
                             continue;
                         }
-                        // The first connection brings nothing new: the list came over it.
                         Happening::Connected if lost.remove(&event.server) => {
                             Change::Reconnected(event.server.to_string())
                         }
+                        Happening::Connected if met.insert(Arc::clone(&event.server)) => {
+                            Change::Connected(event.server.to_string())
+                        }
                         _ => continue,
                     };
-                    return Some((change, (events, lost)));
+                    return Some((change, (events, lost, met)));
                 }
             },
         ))

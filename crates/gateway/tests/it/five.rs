@@ -10,8 +10,8 @@ use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 use serde_json::{Value, json};
 
 use crate::counter::furnished;
-use crate::home::Home;
-use crate::stage::{reader, staged};
+use crate::home::{Home, eventually};
+use crate::stage::{execute, offer, reader, staged};
 
 /// A conversation with a running server.
 struct Talk {
@@ -621,4 +621,22 @@ fn a_server_that_is_set_aside_is_listed_with_the_reason() {
     );
     let done = talk.done("execute_tool", run("stage", "echo", json!({})));
     assert_eq!(done["success"], true);
+}
+
+#[test]
+fn a_tool_that_changed_before_the_process_began_is_refused_soon_after_its_server_is_reached() {
+    let before = reader("echo", &json!({}));
+    let home = staged(&json!([before.clone()]), "", "");
+    assert_eq!(execute(&home, "echo", "{}", &[]).code, Some(0));
+    let mut after = before;
+    after["description"] = "Does echo, and more.".into();
+    offer(&home, &json!([after]));
+    let mut talk = Talk::begin(&home, "2025-11-25");
+    // The list is fresh, so that nobody would ask for it until tomorrow.
+    eventually("the change is seen", || {
+        let (failed, told) = talk.call("execute_tool", run("stage", "echo", json!({})));
+        (failed && told["error"]["code"] == "APPROVAL_REQUIRED").then_some(())
+    });
+    let listed = home.run(&["approvals", "list"]).out;
+    assert!(listed.contains("stage:echo"), "{listed}");
 }
