@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::client::{EmptyRoot, ExportError, check, copy_entry, has_root, is_ours, remove_entry};
-use super::install::{disk, free_backup, read, write};
+use super::install::{back_up, disk, read, write};
 use crate::diagnostic::Diagnostic;
 use crate::import::Client;
 use crate::trust::write_private;
@@ -107,10 +107,11 @@ impl Record {
         change: &Change<'_>,
         time: &str,
     ) -> Result<Option<PathBuf>, ExportError> {
-        let backup = change.old.map(|_| free_backup(change.path, time));
-        if let Some(backup) = &backup {
-            fs::copy(change.path, backup).map_err(|source| disk(backup, source))?;
+        let backup = match change.old {
+            Some(_) => back_up(change.path, time).map(Some),
+            None => Ok(None),
         }
+        .map_err(|source| disk(change.path, source))?;
         self.steps.push(Step {
             client: change.client.map(|client| client.id.to_owned()),
             file: change.path.to_owned(),

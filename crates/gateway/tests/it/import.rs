@@ -1,6 +1,7 @@
 //! `import`.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 use crate::home::{Home, names};
 
@@ -108,6 +109,26 @@ fn a_dry_run_prints_what_would_be_written() {
     let json = home.run(&["import", "--dry-run", "--json"]).json();
     assert!(json["text"].as_str().unwrap().contains("servers:"));
     assert_eq!(json["written"], serde_json::Value::Null);
+}
+
+#[test]
+fn of_two_that_write_at_once_one_is_told_that_the_file_is_there() {
+    for _ in 0..5 {
+        let home = furnished();
+        let start = || {
+            let mut command = home.command(&["import", "--write"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        };
+        let both = [start(), start()].map(|child| child.wait_with_output().unwrap());
+        let mut codes = both.each_ref().map(|output| output.status.code());
+        codes.sort_unstable();
+        assert_eq!(codes, [Some(0), Some(2)]);
+        let refused = both.iter().find(|output| !output.status.success());
+        let said = String::from_utf8_lossy(&refused.unwrap().stderr);
+        assert!(said.contains("is there already"), "{said}");
+        assert_eq!(names(&home.path(".config/toolcrib")), ["toolcrib.yaml"]);
+    }
 }
 
 #[test]
