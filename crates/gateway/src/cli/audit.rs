@@ -466,6 +466,8 @@ async fn verify(context: &mut Context, store: &Store) -> Result<(), Failure> {
             "problems": problems,
             "problem_count": verdict.problem_count,
         }));
+        // What is wrong stands in it; a second object would not be JSON any more.
+        context.ui.mute();
     } else {
         let state = if verdict.is_intact() {
             "intact"
