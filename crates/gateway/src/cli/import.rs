@@ -1,6 +1,6 @@
 //! `toolcrib import`: what other clients have, shown and written down.
 
-use std::io::ErrorKind;
+use std::io::{ErrorKind, IsTerminal};
 use std::path::Path;
 
 use clap::Args;
@@ -67,6 +67,12 @@ impl Import {
                 .join("toolcrib.yaml")
         });
         let text = own::to_yaml(&merged.servers, HEADER);
+        // A screen is seen by others, and what was on it is kept; who pipes it wants the file.
+        let shown = if std::io::stdout().is_terminal() {
+            own::to_shown_yaml(&merged.servers, HEADER)
+        } else {
+            text.clone()
+        };
         // An empty configuration would keep the clients' files from being used as they are.
         let written = if self.write && !merged.servers.is_empty() {
             write(context, &target, &text, self.replace)?;
@@ -81,7 +87,7 @@ impl Import {
                 "files": inventory.files(),
                 "plainSecrets": own::plain_secrets(&merged.servers),
                 "written": written,
-                "text": self.dry_run.then(|| text.clone()),
+                "text": self.dry_run.then_some(&shown),
             }));
             let ended = unread(context, &discovery, !merged.servers.is_empty());
             context.ui.mute();
@@ -95,8 +101,13 @@ impl Import {
         }
         if self.dry_run {
             context.ui.gap();
-            for line in text.lines() {
+            for line in shown.lines() {
                 context.ui.line(Line::new().whole(line));
+            }
+            if shown != text {
+                context.ui.note(
+                    "Secrets are *** on a terminal; they are whole in a pipe and in the file that `--write` makes.",
+                );
             }
         }
         unread(context, &discovery, !merged.servers.is_empty())
