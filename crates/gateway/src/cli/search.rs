@@ -225,9 +225,12 @@ impl Unheard {
             (0, failed) => {
                 format!("{failed} servers could not be asked; `toolcrib doctor` checks them")
             }
-            (pending, failed) => format!(
-                "{pending} of the servers have not answered yet and {failed} could not be asked; `toolcrib doctor` checks them"
-            ),
+            (pending, failed) => {
+                let have = if pending == 1 { "has" } else { "have" };
+                format!(
+                    "{pending} of the servers {have} not answered yet and {failed} could not be asked; `toolcrib doctor` checks them"
+                )
+            }
         };
         for (name, reason) in self.why.iter().take(REASONS_SHOWN) {
             let _ = write!(told, "\n  {name}: {reason}");
@@ -263,8 +266,10 @@ fn known(engine: &Engine, with_disabled: bool) -> usize {
 
 fn nothing(query: &str, unheard: &Unheard, known: usize) -> Failure {
     let message = match unheard.told() {
+        Some(unheard) if known == 1 => format!("the 1 tool that is known does not fit {query:?}; {unheard}"),
         Some(unheard) => format!("nothing fits {query:?} among the {known} tools that are known; {unheard}"),
         None if known == 0 => "no server has any tools; `toolcrib import` shows the servers that your other clients have".to_owned(),
+        None if known == 1 => format!("the 1 known tool does not fit {query:?}; try other words"),
         None => format!("none of the {known} known tools fits {query:?}; try other words"),
     };
     let failure = Failure::not_found(Code::ToolNotFound, message);
@@ -272,4 +277,34 @@ fn nothing(query: &str, unheard: &Unheard, known: usize) -> Failure {
         return failure;
     }
     failure.with("failedServers", json!(unheard.why))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_not_spoken_of_as_many() {
+        let check = |pending: usize, failed: usize, expected: &str| {
+            let why = BTreeMap::new();
+            let told = Unheard {
+                pending,
+                failed,
+                why,
+            };
+            let told = told.told().unwrap();
+            assert!(told.starts_with(expected), "{told}");
+        };
+        check(1, 0, "1 server has not answered yet;");
+        check(1, 4, "1 of the servers has not answered yet and 4 could");
+        check(2, 4, "2 of the servers have not answered yet and 4 could");
+        check(0, 1, "1 server could not be asked;");
+        let heard = Unheard {
+            pending: 0,
+            failed: 0,
+            why: BTreeMap::new(),
+        };
+        let said = nothing("x", &heard, 1).message;
+        assert!(said.starts_with("the 1 known tool does not fit"), "{said}");
+    }
 }
