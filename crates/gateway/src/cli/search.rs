@@ -231,9 +231,12 @@ impl Unheard {
             (0, failed) => {
                 format!("{failed} servers could not be asked; `toolcrib doctor` checks them")
             }
-            (pending, failed) => format!(
-                "{pending} of the servers have not answered yet and {failed} could not be asked; `toolcrib doctor` checks them"
-            ),
+            (pending, failed) => {
+                let have = if pending == 1 { "has" } else { "have" };
+                format!(
+                    "{pending} of the servers {have} not answered yet and {failed} could not be asked; `toolcrib doctor` checks them"
+                )
+            }
         };
         for (name, reason) in self.why.iter().take(REASONS_SHOWN) {
             let _ = write!(told, "\n  {name}: {reason}");
@@ -282,6 +285,10 @@ struct Fruitless<'a> {
 impl Fruitless<'_> {
     fn told(&self, unheard: &Unheard) -> Failure {
         let mut message = match unheard.told() {
+            Some(unheard) if self.pattern.is_none() && self.known == 1 => format!(
+                "the 1 tool that is known does not fit {:?}; {unheard}",
+                self.query
+            ),
             Some(unheard) if self.pattern.is_none() => format!(
                 "nothing fits {:?} among the {} tools that are known; {unheard}",
                 self.query, self.known
@@ -319,6 +326,7 @@ impl Fruitless<'_> {
                 "none of the {} tools that the pattern {pattern:?} matches fits {query:?}",
                 self.matching
             ),
+            None if known == 1 => format!("the 1 known tool does not fit {query:?}"),
             None => format!("none of the {known} known tools fits {query:?}"),
         }
     }
@@ -331,5 +339,42 @@ impl Fruitless<'_> {
             Some(_) => "try other words, or leave --pattern out",
             None => "try other words",
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_not_spoken_of_as_many() {
+        let check = |pending: usize, failed: usize, expected: &str| {
+            let why = BTreeMap::new();
+            let told = Unheard {
+                pending,
+                failed,
+                why,
+            };
+            let told = told.told().unwrap();
+            assert!(told.starts_with(expected), "{told}");
+        };
+        check(1, 0, "1 server has not answered yet;");
+        check(1, 4, "1 of the servers has not answered yet and 4 could");
+        check(2, 4, "2 of the servers have not answered yet and 4 could");
+        check(0, 1, "1 server could not be asked;");
+        let heard = Unheard {
+            pending: 0,
+            failed: 0,
+            why: BTreeMap::new(),
+        };
+        let fruitless = Fruitless {
+            query: "x",
+            pattern: None,
+            known: 1,
+            matching: 1,
+            waiting: 0,
+        };
+        let said = fruitless.told(&heard).message;
+        assert!(said.starts_with("the 1 known tool does not fit"), "{said}");
     }
 }

@@ -151,9 +151,9 @@ fn show_without_any_configuration_has_the_defaults() {
 Status: Enabled
 Cache: Enabled (TTL: 3600s)
 
-Sources (0):
+Sources: none
 
-Tool Rules (0):
+Tool Rules: none
 
 Servers: 0 configured, 0 connected
 Tools: 0 total, 0 enabled

@@ -266,6 +266,8 @@ fn stats_count_tokens_calls_hits_and_times() {
     assert_ne!(execute(&home, "echo", r#"{"at": 7}"#, &[]).code, Some(0));
     let json = home.run(&["stats", "--since", "1h", "--json"]).json();
     assert_eq!(json["tokens"]["tools"], 1, "{json}");
+    let since = json["since"].as_str().unwrap();
+    assert!(since.parse::<jiff::Timestamp>().is_ok(), "{since}");
     let tokens = |name: &str| json["tokens"][name].as_u64().unwrap();
     assert!(
         tokens("everything") > 10 && (200..400).contains(&tokens("surface")),

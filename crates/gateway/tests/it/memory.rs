@@ -336,6 +336,11 @@ fn a_log_that_was_meddled_with_is_found_out() {
     let said = home.run(&["audit", "verify"]);
     assert_eq!(said.code, Some(3), "{}", said.out);
     assert!(said.out.contains("not intact"), "{}", said.out);
+    let told = home.run(&["audit", "verify", "--json"]);
+    assert_eq!(
+        (told.code, &told.json()["intact"]),
+        (Some(3), &false.into())
+    );
 }
 
 #[test]
