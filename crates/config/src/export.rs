@@ -7,6 +7,7 @@
 pub mod addition;
 pub mod client;
 mod document;
+mod files;
 mod flow;
 pub mod install;
 mod lines;

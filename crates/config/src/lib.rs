@@ -16,6 +16,7 @@ pub mod load;
 pub mod merge;
 pub mod model;
 pub mod node;
+pub mod output;
 pub mod placeholder;
 pub mod places;
 pub mod reader;

@@ -3,6 +3,7 @@
 //! The first file of the search order that is there is the configuration. One that is there and
 //! does not load is an error, never a silent default: the defaults enable every tool.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -48,6 +49,8 @@ pub struct Config {
     pub settings: Settings,
     /// Every server, imported ones included, in a fixed order.
     pub servers: Vec<Server>,
+    /// Servers and adapters that are switched on and cannot be used as things are, with the reason.
+    pub set_aside: BTreeMap<String, String>,
     /// The compiled rules; a tool must be enabled by every layer.
     pub rules: Layers,
     /// What each source gave.
@@ -100,6 +103,7 @@ impl std::error::Error for Failure {}
 struct Progress {
     diagnostics: Vec<Diagnostic>,
     watched: Vec<PathBuf>,
+    set_aside: BTreeMap<String, String>,
 }
 
 impl Progress {
@@ -193,6 +197,7 @@ fn examine(request: &Request<'_>) -> (Config, Progress) {
         &mut servers,
         &mut progress.diagnostics,
     );
+    set_aside(&servers, request.surroundings, &mut progress);
     let rules = rules::compile(&files, &mut progress.diagnostics);
     let named = settings.capabilities.export_directory.as_deref();
     let export_directory = named.and_then(|written| request.surroundings.resolve(written));
@@ -200,6 +205,7 @@ fn examine(request: &Request<'_>) -> (Config, Progress) {
         path,
         settings,
         servers,
+        set_aside: std::mem::take(&mut progress.set_aside),
         rules,
         sources,
         diagnostics: Vec::new(),
@@ -338,38 +344,77 @@ fn user_file(
     None
 }
 
-/// Reports variables that are not set, where something that is switched on needs them.
+/// Reports variables that are not set, where something that is switched on needs them. A server or an adapter
+/// that needs one is set aside; anything else cannot do without.
 fn check_environment(file: &ConfigFile, surroundings: &Surroundings, progress: &mut Progress) {
-    let off = switched_off(file);
+    let owners = owners(file);
     for found in &file.templates {
-        if off.iter().any(|prefix| found.path.starts_with(prefix)) {
-            continue;
-        }
         let lookup = |name: &str| surroundings.var(name);
-        if let Err(unset) = found.template.expand(&lookup) {
-            let name = &unset.name;
-            progress.diagnostics.push(
-                Diagnostic::error(format!("{} needs {name}, and {unset}", found.path))
-                    .at(&file.source, found.span)
-                    .help(format!(
-                        "set {name}, or give a default with ${{{name}:-…}}, or disable the server"
-                    )),
-            );
+        let Err(unset) = found.template.expand(&lookup) else {
+            continue;
+        };
+        let (path, name) = (&found.path, &unset.name);
+        let owner = owners.iter().filter(|one| path.starts_with(&one.prefix));
+        let diagnostic = match owner.max_by_key(|one| one.prefix.len()) {
+            Some(owner) if !owner.enabled => continue,
+            Some(owner) => {
+                let (what, whose) = (owner.what, owner.name);
+                progress
+                    .set_aside
+                    .insert(whose.to_owned(), unset.to_string());
+                Diagnostic::warning(format!(
+                    "{path} needs {name}, and {unset}; the {what} {whose} is set aside, the others run"
+                ))
+                .help(format!(
+                    "set {name} where Toolcrib is started, or give a default with ${{{name}:-…}}, or disable the {what}"
+                ))
+            }
+            None => Diagnostic::error(format!("{path} needs {name}, and {unset}"))
+                .help(format!("set {name}, or give a default with ${{{name}:-…}}")),
+        };
+        progress
+            .diagnostics
+            .push(diagnostic.at(&file.source, found.span));
+    }
+}
+
+/// Sets servers aside that came from elsewhere and need what is not set; their sources have told it.
+fn set_aside(servers: &[Server], surroundings: &Surroundings, progress: &mut Progress) {
+    let lookup = |name: &str| surroundings.var(name);
+    for server in servers.iter().filter(|server| server.enabled) {
+        if let Some(unset) = server.unset(&lookup) {
+            let reason = progress.set_aside.entry(server.name.clone());
+            reason.or_insert_with(|| unset.to_string());
         }
     }
 }
 
-/// What the paths of everything in a server or adapter that is off begin with, such as
+/// A server or an adapter of a file, and what the paths of everything in it begin with, such as
 /// `servers.github.` for `servers.github.env.TOKEN`.
-fn switched_off(file: &ConfigFile) -> Vec<String> {
+struct Owner<'a> {
+    prefix: String,
+    what: &'static str,
+    name: &'a str,
+    enabled: bool,
+}
+
+fn owners(file: &ConfigFile) -> Vec<Owner<'_>> {
     let servers = file.servers.iter().enumerate();
-    let servers = servers.filter(|(_, server)| !server.enabled);
     let servers = servers.flat_map(|(at, server)| {
         let in_map = format!("servers.{}.", server.name);
-        [in_map, format!("servers[{at}].")]
+        [in_map, format!("servers[{at}].")].map(|prefix| Owner {
+            prefix,
+            what: "server",
+            name: &server.name,
+            enabled: server.enabled,
+        })
     });
     let adapters = file.settings.adapters.iter();
-    let adapters = adapters.filter(|(_, adapter)| !adapter.enabled.0);
-    let adapters = adapters.map(|(name, _)| format!("adapters.{name}."));
+    let adapters = adapters.map(|(name, adapter)| Owner {
+        prefix: format!("adapters.{name}."),
+        what: "adapter",
+        name,
+        enabled: adapter.enabled.0,
+    });
     servers.chain(adapters).collect()
 }

@@ -257,6 +257,11 @@ impl Template {
         })
     }
 
+    /// The text with nothing but its variables; what is literal, defaults too, is masked.
+    pub fn masked(&self) -> String {
+        self.clone().sensitive().to_string()
+    }
+
     /// The exact text in the spelling of our own files, for writing a configuration.
     pub fn exact(&self) -> Secret {
         let mut out = String::new();
@@ -333,6 +338,10 @@ impl fmt::Display for Template {
         for part in &self.parts {
             match part {
                 Part::Literal(text) if text.expose().is_empty() => {}
+                // The scheme of a header before a variable is no secret.
+                Part::Literal(text) if matches!(text.expose(), "Bearer " | "Basic ") => {
+                    out.push_str(text.expose());
+                }
                 Part::Literal(_) if self.sensitive => out.push_str(MASK),
                 Part::Literal(text) => out.push_str(text.expose()),
                 Part::Variable { name, default } => {

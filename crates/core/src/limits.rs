@@ -457,6 +457,8 @@ pub const SSE_FALLBACK_MS: u64 = 10_000;
 pub const START_TIMEOUT_MS_DEFAULT: u64 = 60_000;
 /// How long an unused connection stays open unless configured.
 pub const IDLE_CLOSE_MS_DEFAULT: u64 = 5 * 60 * 1_000;
+/// How long a connection stays over which only lists were asked while callers have connections of their own.
+pub const LISTING_IDLE_MS: u64 = 10_000;
 /// How many entries of the registry one page is asked to hold.
 pub const REGISTRY_PAGE_ENTRIES: usize = 100;
 /// Most pages of one answer of the registry.

@@ -68,7 +68,7 @@ use crate::control::Counts;
 use crate::telemetry::Tracer;
 
 pub use here::{open_here, open_on};
-pub use stock::pack_kept;
+pub use stock::{observe_kept, observe_list, pack_kept};
 
 /// The counter of tool lists that were answered from what was kept.
 pub const LIST_KEPT: &str = "list.kept";
@@ -89,6 +89,8 @@ pub struct Engine {
     in_flight: Arc<AtomicUsize>,
     store: Store,
     upstream: Arc<dyn Upstream>,
+    /// Lists that are older were not said to this process.
+    opened_ms: i64,
     clock: Clock,
     tracer: Tracer,
     meter: Meter,
@@ -126,6 +128,7 @@ impl Engine {
             in_flight: Arc::default(),
             store,
             upstream,
+            opened_ms: clock.now_ms(),
             clock,
             tracer,
             meter: Meter::default(),

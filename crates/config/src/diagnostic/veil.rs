@@ -7,7 +7,7 @@
 
 mod line;
 
-use toolcrib_core::secret::{name_is_secret, value_is_secret};
+use toolcrib_core::secret::{name_is_secret, only_refers, value_is_secret};
 
 use crate::node::{Node, Value};
 use crate::text::{Source, Span};
@@ -31,6 +31,9 @@ fn key_is_secret(key: &str) -> bool {
 
 /// Whether a value only names a variable, which says nothing about its content.
 fn is_reference(text: &str) -> bool {
+    if only_refers(text) {
+        return true;
+    }
     let inner = text
         .strip_prefix("${")
         .or_else(|| text.strip_prefix('{'))
@@ -147,6 +150,11 @@ mod tests {
             assert!(shown.contains(marked) && !shown.contains("***"), "{shown}");
         };
         check(Format::Yaml, "env:\n  A: ${TOKEN_A}\n", "${TOKEN_A}");
+        check(
+            Format::Yaml,
+            "headers: {Authorization: \"Bearer ${TOKEN}\"}\n",
+            "Bearer ${TOKEN}",
+        );
         check(Format::Yaml, "env:\n  A: true\n", "true");
         check(Format::Yaml, "enabled: \"yes\"\n", "\"yes\"");
         check(Format::Yaml, "maxTokens: many\n", "many");

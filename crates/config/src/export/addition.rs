@@ -41,8 +41,7 @@ pub fn install(path: &Path, server: &Server, time: &str) -> Result<Written, Expo
         install::write(path, &new)?;
         return Ok(Written::Created);
     };
-    let backup = install::free_backup(path, time);
-    std::fs::copy(path, &backup).map_err(|source| install::disk(&backup, source))?;
+    let backup = install::back_up(path, time).map_err(|source| install::disk(path, source))?;
     install::write(path, &new)?;
     Ok(Written::Changed(backup))
 }
@@ -138,8 +137,7 @@ pub fn install_adapter(
         install::write(path, &new)?;
         return Ok(Written::Created);
     }
-    let backup = install::free_backup(path, time);
-    std::fs::copy(path, &backup).map_err(|source| install::disk(&backup, source))?;
+    let backup = install::back_up(path, time).map_err(|source| install::disk(path, source))?;
     install::write(path, &new)?;
     Ok(Written::Changed(backup))
 }

@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::client::{EmptyRoot, Entry, ExportError, add_entry, has_root, remove_entry};
 use crate::import::Client;
+use crate::output::{Destination, followed};
 use crate::reader;
 
 /// What stands between a file's name and the time in the name of its backup.
@@ -55,8 +56,7 @@ pub fn install(
     if new == old {
         return Ok(Written::Unchanged);
     }
-    let backup = free_backup(path, time);
-    fs::copy(path, &backup).map_err(|source| disk(&backup, source))?;
+    let backup = back_up(path, time).map_err(|source| disk(path, source))?;
     write(path, &new)?;
     Ok(Written::Changed(backup))
 }
@@ -113,7 +113,7 @@ fn take_out(
 
 /// The file that a path leads to, links followed.
 pub(super) fn real(path: &Path) -> PathBuf {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+    fs::canonicalize(path).unwrap_or_else(|_| followed(path))
 }
 
 /// The backups of a file, oldest first.
@@ -137,21 +137,38 @@ fn last_backup(path: &Path) -> Option<PathBuf> {
     backups(path).pop()
 }
 
-/// A name for a backup that no file has.
-pub(super) fn free_backup(path: &Path, time: &str) -> PathBuf {
+/// Copies a file, with its permissions, into one beside it that is named after `time`, a UTC time such
+/// as `20260131T120000Z`. Whoever does the same at the same time gets another name.
+pub fn back_up(path: &Path, time: &str) -> std::io::Result<PathBuf> {
+    let mut source = fs::File::open(path)?;
+    let (mut copy, backup) = new_backup(path, time)?;
+    copy.set_permissions(source.metadata()?.permissions())?;
+    std::io::copy(&mut source, &mut copy)?;
+    Ok(backup)
+}
+
+/// A new file for a backup, for the user alone as yet.
+fn new_backup(path: &Path, time: &str) -> std::io::Result<(fs::File, PathBuf)> {
     let time: String = time.chars().filter(char::is_ascii_alphanumeric).collect();
     let mut name = path.as_os_str().to_owned();
     name.push(BACKUP);
     name.push(&time);
     let mut candidate = PathBuf::from(&name);
+    let mut options = fs::File::options();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
     let mut count = 1;
-    while candidate.exists() {
+    loop {
+        match options.open(&candidate) {
+            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            opened => return opened.map(|file| (file, candidate)),
+        }
         count += 1;
         let mut next = name.clone();
         next.push(format!("-{count}"));
         candidate = next.into();
     }
-    candidate
 }
 
 pub(super) fn read(path: &Path) -> Result<Option<String>, ExportError> {
@@ -172,12 +189,16 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, ExportError> {
 }
 
 pub(super) fn write(path: &Path, text: &str) -> Result<(), ExportError> {
-    let folder = path.parent().unwrap_or(Path::new("."));
     let attempt = || -> std::io::Result<()> {
-        fs::create_dir_all(folder)?;
+        fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+        let path = match Destination::of(path)? {
+            Destination::File(path) => path,
+            Destination::Straight(mut straight) => return straight.write_all(text.as_bytes()),
+        };
+        let folder = path.parent().unwrap_or(Path::new("."));
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
         file.write_all(text.as_bytes())?;
-        if let Ok(old) = fs::metadata(path) {
+        if let Ok(old) = fs::metadata(&path) {
             file.as_file().set_permissions(old.permissions())?;
         }
         file.as_file().sync_all()?;

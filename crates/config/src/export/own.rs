@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use indexmap::IndexMap;
 use serde_json::Value as Json;
+use toolcrib_core::secret::{mask, name_is_secret};
 
 use super::yaml::{quoted, scalar};
 use crate::model::server::{Handling, Isolation, Remote, Server, StaticTool, Stdio, Transport};
@@ -18,6 +19,22 @@ const MINUTE_MS: u64 = 60_000;
 /// file belongs to its user alone (mode 0600); [`plain_secrets`] names them for a warning.
 /// `header` becomes a comment at the top.
 pub fn to_yaml(servers: &[Server], header: &str) -> String {
+    written(servers, header, Secrets::Written)
+}
+
+/// The same as people may see it: no literal secret is in it.
+pub fn to_shown_yaml(servers: &[Server], header: &str) -> String {
+    written(servers, header, Secrets::Masked)
+}
+
+/// What becomes of literal secrets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Secrets {
+    Written,
+    Masked,
+}
+
+fn written(servers: &[Server], header: &str, secrets: Secrets) -> String {
     let mut out = String::new();
     for line in header.lines() {
         let line: String = line.chars().filter(|c| !c.is_control()).collect();
@@ -29,7 +46,7 @@ pub fn to_yaml(servers: &[Server], header: &str) -> String {
     }
     out.push_str("servers:\n");
     for server in servers {
-        write_server(&mut Writer::new(&mut out), server);
+        write_server(&mut Writer::new(&mut out, secrets), server);
     }
     out
 }
@@ -76,11 +93,28 @@ pub fn plain_secrets(servers: &[Server]) -> Vec<String> {
 struct Writer<'a> {
     out: &'a mut String,
     indent: usize,
+    secrets: Secrets,
 }
 
 impl<'a> Writer<'a> {
-    fn new(out: &'a mut String) -> Self {
-        Self { out, indent: 2 }
+    fn new(out: &'a mut String, secrets: Secrets) -> Self {
+        Self {
+            out,
+            indent: 2,
+            secrets,
+        }
+    }
+
+    /// The text of a value that stands in the field, or under the name, `field`.
+    fn exact(&self, field: &str, value: &Template) -> String {
+        let exact = value.exact();
+        match self.secrets {
+            Secrets::Written => exact.expose().to_owned(),
+            Secrets::Masked if value.holds_plain_secret(field) || name_is_secret(field) => {
+                value.masked()
+            }
+            Secrets::Masked => mask(exact.expose()),
+        }
     }
 
     fn line(&mut self, text: &str) {
@@ -98,7 +132,8 @@ impl<'a> Writer<'a> {
     }
 
     fn template(&mut self, key: &str, value: &Template) {
-        self.text(key, value.exact().expose());
+        let exact = self.exact(key, value);
+        self.text(key, &exact);
     }
 
     fn number(&mut self, key: &str, value: Option<impl std::fmt::Display>) {
@@ -122,7 +157,8 @@ impl<'a> Writer<'a> {
         self.indent += 2;
         for (name, value) in values {
             // A value is always quoted: a secret must not change its type by its look.
-            let line = format!("{}: {}", scalar(name), quoted(value.exact().expose()));
+            let exact = self.exact(name, value);
+            let line = format!("{}: {}", scalar(name), quoted(&exact));
             self.line(&line);
         }
         self.indent -= 2;
@@ -160,7 +196,14 @@ fn comment(text: &str) -> String {
 fn write_stdio(out: &mut Writer<'_>, stdio: &Stdio) {
     out.text("type", "stdio");
     out.template("command", &stdio.command);
-    let args = stdio.args.iter().map(|arg| arg.exact().expose().to_owned());
+    let mut option = String::new();
+    let mut args = Vec::new();
+    for arg in &stdio.args {
+        let text = arg.exact();
+        let named = secret_follows(&option, text.expose());
+        args.push(out.exact(if named { &option } else { "args" }, arg));
+        text.expose().clone_into(&mut option);
+    }
     out.list("args", args);
     out.map("env", &stdio.env);
     if let Some(file) = &stdio.env_file {
@@ -248,7 +291,8 @@ fn write_handling(out: &mut Writer<'_>, handling: &Handling) {
     }
     out.number("retries", handling.retries);
     if let Some(bearer) = &handling.bearer {
-        out.line(&format!("bearer: {}", quoted(bearer.exact().expose())));
+        let exact = out.exact("bearer token", bearer);
+        out.line(&format!("bearer: {}", quoted(&exact)));
     }
     if handling.oauth {
         out.line("oauth: true");

@@ -10,7 +10,8 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 
 use super::client::{EmptyRoot, ExportError, check, copy_entry, has_root, is_ours, remove_entry};
-use super::install::{disk, free_backup, read, write};
+use super::files::Files;
+use super::install::{back_up, disk, read, write};
 use crate::diagnostic::Diagnostic;
 use crate::import::Client;
 use crate::trust::write_private;
@@ -33,6 +34,9 @@ pub struct Step {
     pub entry: String,
     /// The names of the servers that were taken out.
     pub taken: Vec<String>,
+    /// Of our own configuration: the client's file whose servers are in no other file any more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    needed: Option<PathBuf>,
 }
 
 /// What is to be changed.
@@ -63,8 +67,10 @@ pub enum Reverted {
     Restored,
     /// The file was ours alone and is gone.
     Deleted,
-    /// The file was edited since: our entry is out, and these servers are back.
+    /// The file was edited since: nothing of ours is in it any more, and these servers are back.
     TakenOut {
+        /// Whether our entry was still there to be taken out.
+        entry: bool,
         /// The servers that were put back.
         back: Vec<String>,
         /// The servers that could not be put back; the backup has them.
@@ -72,6 +78,8 @@ pub enum Reverted {
     },
     /// Our own configuration was edited since and stays as it is.
     Kept,
+    /// Our own configuration stays as it is: it alone has the servers that this file had.
+    Needed(PathBuf),
 }
 
 /// The changes that were made, in their order.
@@ -79,6 +87,9 @@ pub enum Reverted {
 pub struct Record {
     path: PathBuf,
     steps: Vec<Step>,
+    files: Files,
+    /// Held as long as this process may change what is recorded.
+    _turn: Option<fs::File>,
 }
 
 impl Record {
@@ -92,7 +103,33 @@ impl Record {
                 diagnostics: vec![Diagnostic::error(error.to_string())],
             })?,
         };
-        Ok(Self { path, steps })
+        Ok(Self {
+            path,
+            steps,
+            files: Files::default(),
+            _turn: None,
+        })
+    }
+
+    /// The same, to change it: waits until no other process does.
+    pub fn hold(path: impl Into<PathBuf>) -> Result<Self, ExportError> {
+        let path = path.into();
+        let turn = turn(&path.with_extension("lock")).map_err(|source| disk(&path, source))?;
+        let record = Self::open(path)?;
+        Ok(Self {
+            _turn: Some(turn),
+            ..record
+        })
+    }
+
+    /// From now on nothing is changed; what would be done is told all the same.
+    pub fn rehearse(&mut self) {
+        self.files.rehearse();
+    }
+
+    /// Whether nothing is changed.
+    pub fn is_rehearsal(&self) -> bool {
+        self.files.is_rehearsal()
     }
 
     /// The changes, oldest first.
@@ -101,16 +138,22 @@ impl Record {
     }
 
     /// Records a change and makes it. The old bytes go into a file beside the changed one, named
-    /// after `time`, a UTC time such as `20260131T120000Z`; its path is given back.
+    /// after `time`, a UTC time such as `20260131T120000Z`; its path is given back. In a rehearsal there is
+    /// none.
     pub fn make(
         &mut self,
         change: &Change<'_>,
         time: &str,
     ) -> Result<Option<PathBuf>, ExportError> {
-        let backup = change.old.map(|_| free_backup(change.path, time));
-        if let Some(backup) = &backup {
-            fs::copy(change.path, backup).map_err(|source| disk(backup, source))?;
+        if self.files.is_rehearsal() {
+            self.files.write(change.path, change.new)?;
+            return Ok(None);
         }
+        let backup = match change.old {
+            Some(_) => back_up(change.path, time).map(Some),
+            None => Ok(None),
+        }
+        .map_err(|source| disk(change.path, source))?;
         self.steps.push(Step {
             client: change.client.map(|client| client.id.to_owned()),
             file: change.path.to_owned(),
@@ -119,6 +162,7 @@ impl Record {
             after: hash(change.new),
             entry: change.entry.to_owned(),
             taken: change.taken.to_vec(),
+            needed: None,
         });
         self.save()?;
         write(change.path, change.new)?;
@@ -132,14 +176,22 @@ impl Record {
     ) -> Option<(Step, Result<Reverted, ExportError>)> {
         let index = self.steps.iter().rposition(which)?;
         let step = self.steps[index].clone();
-        let done = revert(&step).and_then(|reverted| {
+        let done = revert(&step, &mut self.files).and_then(|reverted| {
             self.steps.remove(index);
+            if is_lost(&step, &reverted) {
+                for own in self.steps.iter_mut().filter(|own| own.client.is_none()) {
+                    own.needed = Some(step.file.clone());
+                }
+            }
             self.save().map(|()| reverted)
         });
         Some((step, done))
     }
 
     fn save(&self) -> Result<(), ExportError> {
+        if self.files.is_rehearsal() {
+            return Ok(());
+        }
         let failed = |source| disk(&self.path, source);
         if self.steps.is_empty() {
             return match fs::remove_file(&self.path) {
@@ -156,34 +208,64 @@ fn hash(text: &str) -> String {
     blake3::hash(text.as_bytes()).to_hex().to_string()
 }
 
-fn revert(step: &Step) -> Result<Reverted, ExportError> {
+/// Waits for the lock of a file, which is made where it is not there. A file system without locks gives
+/// everybody their turn.
+fn turn(path: &Path) -> std::io::Result<fs::File> {
+    fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
+    let file = fs::File::options()
+        .write(true)
+        .create(true)
+        .truncate(false)
+        .open(path)?;
+    match file.lock() {
+        Err(error) if error.kind() != std::io::ErrorKind::Unsupported => Err(error),
+        _ => Ok(file),
+    }
+}
+
+/// Whether servers that were taken out of a client's file did not come back.
+fn is_lost(step: &Step, reverted: &Reverted) -> bool {
+    match reverted {
+        Reverted::Gone => !step.taken.is_empty(),
+        Reverted::TakenOut { missing, .. } => !missing.is_empty(),
+        _ => false,
+    }
+}
+
+fn revert(step: &Step, files: &mut Files) -> Result<Reverted, ExportError> {
     let before = match &step.backup {
-        Some(backup) => read(backup)?.filter(|text| Some(hash(text)) == step.before),
+        Some(backup) => files
+            .read(backup)?
+            .filter(|text| Some(hash(text)) == step.before),
         None => None,
     };
-    let discard = || match &step.backup {
-        Some(backup) => fs::remove_file(backup).map_err(|source| disk(backup, source)),
-        None => Ok(()),
+    let Some(current) = files.read(&step.file)? else {
+        let was_there = step.client.is_some() && step.before.is_some() || before.is_some();
+        return Ok(if was_there {
+            Reverted::Gone
+        } else {
+            Reverted::Nothing
+        });
     };
-    let Some(current) = read(&step.file)? else {
-        return Ok(before.map_or(Reverted::Nothing, |_| Reverted::Gone));
-    };
+    if let Some(client_file) = &step.needed {
+        return Ok(Reverted::Needed(client_file.clone()));
+    }
     let now = hash(&current);
     if now == step.after && step.before.is_none() {
-        fs::remove_file(&step.file).map_err(|source| disk(&step.file, source))?;
+        files.remove(&step.file)?;
         return Ok(Reverted::Deleted);
     }
-    if let Some(before) = &before {
+    if let (Some(before), Some(backup)) = (&before, &step.backup) {
         if now == step.after {
-            write(&step.file, before)?;
-            return discard().map(|()| Reverted::Restored);
+            files.write(&step.file, before)?;
+            return files.remove(backup).map(|()| Reverted::Restored);
         }
         if *before == current {
-            return discard().map(|()| Reverted::Nothing);
+            return files.remove(backup).map(|()| Reverted::Nothing);
         }
     }
     match step.client.as_deref().and_then(Client::by_id) {
-        Some(client) => take_out(client, step, &current, before.as_deref()),
+        Some(client) => take_out(client, step, files, &current, before.as_deref()),
         None => Ok(Reverted::Kept),
     }
 }
@@ -193,6 +275,7 @@ fn revert(step: &Step) -> Result<Reverted, ExportError> {
 fn take_out(
     client: &'static Client,
     step: &Step,
+    files: &mut Files,
     current: &str,
     before: Option<&str>,
 ) -> Result<Reverted, ExportError> {
@@ -212,7 +295,8 @@ fn take_out(
             Some(Err(_)) | None => missing.push(name.clone()),
         }
     }
-    if is_ours(client, path, &text, &step.entry) {
+    let entry = is_ours(client, path, &text, &step.entry);
+    if entry {
         let empty_root = match before {
             Some(before) if has_root(client, path, before) => EmptyRoot::Keep,
             _ => EmptyRoot::Remove,
@@ -222,6 +306,12 @@ fn take_out(
     if text == current && missing.is_empty() {
         return Ok(Reverted::Nothing);
     }
-    write(path, &text)?;
-    Ok(Reverted::TakenOut { back, missing })
+    if text != current {
+        files.write(path, &text)?;
+    }
+    Ok(Reverted::TakenOut {
+        entry,
+        back,
+        missing,
+    })
 }

@@ -1,4 +1,5 @@
-//! Toolcrib's own entry in a client's file, so that it never starts or calls itself.
+//! Toolcrib's own entry in a client's file, so that it never starts or calls itself. A command of ours that does
+//! something else, such as a server that comes with the program, is a server like any other.
 
 use crate::model::server::{Server, Stdio, Transport};
 use crate::surroundings::Surroundings;
@@ -48,6 +49,9 @@ const CONTAINER_FLAGS: &[&str] = &[
     "--disable-content-trust",
 ];
 
+/// Options of ours that hold for every command and take a value.
+const GLOBAL_OPTIONS: &[&str] = &["--config", "--color", "--log-format"];
+
 /// Shells and wrappers behind which the real command stands.
 const WRAPPERS: &[&str] = &[
     "cmd",
@@ -94,18 +98,32 @@ fn starts_us(words: &[String]) -> bool {
     };
     let program = program_name(first);
     if program == OURS {
-        return true;
+        return serves(rest);
     }
     if WRAPPERS.contains(&program.as_str()) {
         return starts_us(&unwrapped(rest));
     }
     if RUNNERS.contains(&program.as_str()) {
-        return package(rest).is_some_and(|name| package_name(name) == OURS);
+        return package(rest)
+            .is_some_and(|(name, given)| package_name(name) == OURS && serves(given));
     }
     if CONTAINERS.contains(&program.as_str()) {
-        return image(rest).is_some_and(|name| image_name(name) == OURS);
+        return image(rest).is_some_and(|(name, given)| image_name(name) == OURS && serves(given));
     }
     false
+}
+
+/// Whether Toolcrib serves with these arguments: it is told to, or nothing else.
+fn serves(arguments: &[String]) -> bool {
+    let mut words = arguments.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        if GLOBAL_OPTIONS.contains(&word) {
+            words.next();
+        } else if !word.starts_with('-') && word != "mcp" {
+            return word == "serve";
+        }
+    }
+    true
 }
 
 /// What a wrapper runs: options and assignments dropped, a line for a shell split at spaces.
@@ -134,23 +152,32 @@ fn program_name(command: &str) -> String {
         .to_owned()
 }
 
-/// The package that a runner is told to run.
-fn package(words: &[String]) -> Option<&str> {
-    let mut words = words.iter().map(String::as_str);
-    while let Some(word) = words.next() {
-        if PACKAGE_OPTIONS.contains(&word) {
-            return words.next();
+/// The package that a runner is told to run, and the arguments of its program.
+fn package(words: &[String]) -> Option<(&str, &[String])> {
+    for (index, word) in words.iter().enumerate() {
+        let rest = &words[index + 1..];
+        if PACKAGE_OPTIONS.contains(&word.as_str()) {
+            let (package, rest) = rest.split_first()?;
+            return Some((package, after_program(rest)));
         }
         if let Some((option, value)) = word.split_once('=')
             && PACKAGE_OPTIONS.contains(&option)
         {
-            return Some(value);
+            return Some((value, after_program(rest)));
         }
-        if !word.starts_with('-') && !RUNNER_WORDS.contains(&word) {
-            return Some(word);
+        if !word.starts_with('-') && !RUNNER_WORDS.contains(&word.as_str()) {
+            return Some((word, rest));
         }
     }
     None
+}
+
+/// What stands after the name of a program, where options of the runner may stand before it.
+fn after_program(words: &[String]) -> &[String] {
+    let program = words
+        .iter()
+        .position(|word| !word.starts_with('-') && !RUNNER_WORDS.contains(&word.as_str()));
+    program.map_or(&[], |at| &words[at + 1..])
 }
 
 /// `@scope/name@1.2`, `name==1.2`, `npm:name`, `git+https://…/name` to `name`.
@@ -162,16 +189,22 @@ fn package_name(package: &str) -> &str {
         .unwrap_or(name)
 }
 
-/// The image that `run` starts, or the container that `exec` enters.
-fn image(words: &[String]) -> Option<&str> {
-    let mut words = words.iter().map(String::as_str);
-    words.find(|word| matches!(*word, "run" | "exec"))?;
-    while let Some(word) = words.next() {
+/// The image that `run` starts, or the container that `exec` enters, and the arguments of the program in it.
+fn image(words: &[String]) -> Option<(&str, &[String])> {
+    let verb = words
+        .iter()
+        .position(|word| matches!(word.as_str(), "run" | "exec"))?;
+    let mut at = verb + 1;
+    while let Some(word) = words.get(at) {
+        at += 1;
         if !word.starts_with('-') {
-            return Some(word);
+            // In a container that runs already the program is named, in an image it may be.
+            let rest = &words[at..];
+            let is_named = rest.first().is_some_and(|word| program_name(word) == OURS);
+            return Some((word, &rest[usize::from(is_named)..]));
         }
-        if !CONTAINER_FLAGS.contains(&word) && !word.contains('=') {
-            words.next();
+        if !CONTAINER_FLAGS.contains(&word.as_str()) && !word.contains('=') {
+            at += 1;
         }
     }
     None
@@ -313,6 +346,24 @@ mod tests {
         check(&["toolcribs"], false);
         check(&["npx", "mcp-remote", "http://localhost:7071/mcp"], false);
         check(&["sh"], false);
+
+        check(&["toolcrib", "--config", "x.yaml", "-v"], true);
+        check(&["toolcrib", "--config=x.yaml", "mcp", "serve"], true);
+        check(
+            &["docker", "exec", "-i", "toolcrib", "toolcrib", "serve"],
+            true,
+        );
+        check(&["npx", "-y", "-p", "toolcrib", "toolcrib", "serve"], true);
+        check(&["toolcrib", "workshop", "notes"], false);
+        check(&["toolcrib", "--config", "serve", "workshop"], false);
+        check(&["npx", "-y", "toolcrib", "workshop", "notes"], false);
+        check(
+            &["npx", "-p", "toolcrib", "--", "toolcrib", "workshop"],
+            false,
+        );
+        check(&["uvx", "--from=toolcrib", "toolcrib", "workshop"], false);
+        check(&["docker", "run", "-i", "toolcrib:1", "workshop"], false);
+        check(&["sh", "-c", "toolcrib workshop notes"], false);
     }
 
     #[test]

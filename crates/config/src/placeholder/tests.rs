@@ -93,6 +93,10 @@ fn showing_masks_literals_that_are_secret() {
     let header = Template::parse("Bearer ${A}", Dialect::Own)
         .unwrap()
         .sensitive();
+    assert_eq!(header.to_string(), "Bearer ${A}");
+    let header = Template::parse("Bearer hush${A}", Dialect::Own)
+        .unwrap()
+        .sensitive();
     assert_eq!(header.to_string(), "***${A}");
     let argument = Template::parse("--token=abc", Dialect::Own).unwrap();
     assert_eq!(format!("{argument:?}"), "\"--token=***\"");

@@ -2,7 +2,7 @@
 
 use indexmap::IndexMap;
 use proptest::prelude::*;
-use toolcrib_config::export::own::{plain_secrets, to_yaml};
+use toolcrib_config::export::own::{plain_secrets, to_shown_yaml, to_yaml};
 use toolcrib_config::file::{self, Shape};
 use toolcrib_config::import::{self, CLIENTS, Client, Scope};
 use toolcrib_config::merge::merge;
@@ -358,5 +358,24 @@ proptest! {
         let text = to_yaml(&distinct, "header");
         let again = loaded(&text);
         prop_assert_eq!(without_origin(&again), without_origin(&distinct), "{}", text);
+    }
+}
+
+#[test]
+fn what_is_shown_has_the_references_and_no_secret() {
+    let text = "servers:\n  a:\n    command: a\n    args: [--token, hush, \"--key=${KEY}\", \"postgres://ada:hush@db/x\", fast]\n    env: {API_TOKEN: hush, MODE: fast, OTHER_TOKEN: \"${T:-hush}\", URL: \"https://x/?api_key=hush\"}\n  r:\n    url: https://x.example/mcp\n    headers: {Authorization: \"Bearer ${T}\", X-Api-Key: hush}\n";
+    let source = Source::new("toolcrib.yaml", text);
+    let file = file::parse(&source, Format::Yaml, Shape::Whole).unwrap();
+    let shown = to_shown_yaml(&file.servers, "");
+    assert!(!shown.contains("hush"), "{shown}");
+    for line in [
+        "args: [\"--token\", \"***\", \"--key=${KEY}\", \"***\", fast]",
+        "API_TOKEN: \"***\"",
+        "MODE: \"fast\"",
+        "OTHER_TOKEN: \"${T:-***}\"",
+        "Authorization: \"Bearer ${T}\"",
+        "X-Api-Key: \"***\"",
+    ] {
+        assert!(shown.contains(line), "{line}: {shown}");
     }
 }

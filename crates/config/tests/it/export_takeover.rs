@@ -113,7 +113,12 @@ fn a_file_that_was_edited_since_loses_our_entry_and_gets_its_servers_back() {
         let text = fs::read_to_string(&path).unwrap();
         fs::write(&path, format!("{text}\n")).unwrap();
         let (step, reverted) = record.revert(|_| true).unwrap();
-        let Reverted::TakenOut { back, missing } = reverted.unwrap() else {
+        let Reverted::TakenOut {
+            entry: true,
+            back,
+            missing,
+        } = reverted.unwrap()
+        else {
             panic!("{}", client.id)
         };
         let names: Vec<String> = takeover

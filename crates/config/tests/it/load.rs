@@ -105,7 +105,7 @@ fn named(name: &str) -> String {
     NAMED.replace("NAME", name)
 }
 
-fn server_names(config: &Config) -> Vec<&str> {
+pub(crate) fn server_names(config: &Config) -> Vec<&str> {
     config.servers.iter().map(|s| s.name.as_str()).collect()
 }
 
@@ -431,26 +431,6 @@ fn servers_that_cannot_be_reached_are_named() {
             "the server \"f\" says type stdio but has a url",
         ]
     );
-}
-
-#[test]
-fn an_unset_variable_names_itself_unless_its_server_is_off() {
-    let mut stage = Stage::new();
-    let text = "servers:\n  a:\n    command: x\n    env: {TOKEN: '${MY_TOKEN}'}\n";
-    stage.trusted("project/toolcrib.yaml", text);
-    let errors = stage.errors();
-    assert_eq!(
-        errors,
-        ["servers.a.env.TOKEN needs MY_TOKEN, and the environment variable MY_TOKEN is not set"]
-    );
-    stage.set("MY_TOKEN", "t");
-    assert!(stage.load().is_ok());
-    let mut off = Stage::new();
-    off.trusted(
-        "project/toolcrib.yaml",
-        &text.replace("command: x", "command: x\n    enabled: false"),
-    );
-    assert!(off.load().is_ok());
 }
 
 #[test]

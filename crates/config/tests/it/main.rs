@@ -14,6 +14,7 @@ mod import_custom;
 mod import_home;
 mod import_refused;
 mod load;
+mod load_variables;
 mod readers;
 mod readers_equal;
 mod readers_files;

@@ -334,7 +334,13 @@ pub(super) fn all() -> Value {
             "type": "object",
             "required": ["verdict"],
             "additionalProperties": false,
-            "properties": {"verdict": {"enum": ["approve", "reject"]}},
+            "properties": {
+                "verdict": {"enum": ["approve", "reject"]},
+                "yes": {
+                    "type": "boolean",
+                    "description": "whether to approve also what shows signs of deceit",
+                },
+            },
         },
         "AuditList": {
             "type": "object",

@@ -7,6 +7,7 @@ use std::collections::BTreeMap;
 use std::io::{self, ErrorKind, Read, Write};
 use std::path::{Path, PathBuf};
 
+use toolcrib_config::output::Destination;
 use toolcrib_core::CapabilityManifest;
 use toolcrib_core::limits::{CAPABILITY_FILES_MAX, CAPABILITY_NAME_BYTES_MAX, RTFS_TEXT_BYTES_MAX};
 use toolcrib_core::rtfs::{Capability, Dialect};
@@ -115,12 +116,17 @@ pub struct LocalDisk;
 
 impl Disk for LocalDisk {
     fn replace(&self, path: &Path, bytes: &[u8]) -> io::Result<()> {
+        let directory = path.parent().unwrap_or(Path::new("."));
+        std::fs::create_dir_all(directory)?;
+        let path = match Destination::of(path)? {
+            Destination::File(path) => path,
+            Destination::Straight(mut straight) => return straight.write_all(bytes),
+        };
         // A file that holds the bytes already is left alone, with its time.
-        if std::fs::read(path).is_ok_and(|now| now == bytes) {
+        if std::fs::read(&path).is_ok_and(|now| now == bytes) {
             return Ok(());
         }
         let directory = path.parent().unwrap_or(Path::new("."));
-        std::fs::create_dir_all(directory)?;
         let mut builder = tempfile::Builder::new();
         builder.prefix(TEMPORARY_PREFIX).suffix(".tmp");
         // As any other file that the user makes: what others may do is for the umask to say.

@@ -4,7 +4,7 @@
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolcrib_core::policy::suspicion::{self, Flag, Neighbours};
-use toolcrib_store::approval::{Kind, Request, Shown, Target};
+use toolcrib_store::approval::{Kind, Request, Shown, State, Target};
 
 use super::assessment::Assessment;
 use super::promotion::Promoted;
@@ -83,6 +83,24 @@ pub fn flags(request: &Request, neighbours: &Neighbours) -> Vec<Flag> {
         Kind::Server => suspicion::inspect_server(&request.server, neighbours),
         Kind::Confirmation => Vec::new(),
     }
+}
+
+/// The tools among what is shown that show signs of deceit and are not approved yet, by their ids.
+pub fn odd(shown: &[Shown], neighbours: &Neighbours) -> Vec<String> {
+    let tools = || {
+        let requests = shown.iter().map(|one| &one.request);
+        requests.filter(|one| one.kind == Kind::Tool)
+    };
+    // Where something waits, what was turned down before is not approved along with it.
+    let waits = tools().any(|one| one.state == State::Pending);
+    let open = tools().filter(|one| match one.state {
+        State::Pending => true,
+        State::Rejected | State::Expired => !waits,
+        State::Approved => false,
+    });
+    open.filter(|one| !flags(one, neighbours).is_empty())
+        .map(|one| format!("{}:{}", one.server, one.tool))
+        .collect()
 }
 
 #[cfg(test)]

@@ -11,11 +11,12 @@ use toolcrib_core::{Code, ToolId, nearest};
 use toolcrib_store::Store;
 use toolcrib_store::approval::{Kind, Request, Shown, State, Verdict};
 
+use super::cache::observed;
 use super::counter::server_names;
 use super::introspect::{failure, tell_assessment, tell_place};
 use super::memory::{moment, with_store, with_store_to_change};
 use super::shown::counted;
-use super::{Context, now_ms};
+use super::{Context, is_interactive, now_ms};
 use crate::capability::promotion::Promoted;
 use crate::capability::question;
 use crate::capability::review::{Desk, Dossier, Settled};
@@ -69,12 +70,17 @@ Examples:
   toolcrib approvals approve github:create_issue
   toolcrib approvals approve github   the server and all of its tools
 
+A tool with signs of deceit is asked about once more; where nobody can be asked, give --yes.
+
 Exit codes: 0 it is approved, 1 wrong arguments, 2 nothing of that name waits, or the configuration \
 does not load, 3 its time ran out, or the store cannot be used.")]
     Approve {
         /// An id, SERVER, or SERVER:TOOL
         #[arg(add = super::completions::server_or_id())]
         target: String,
+        /// Approve also what shows signs of deceit, without asking
+        #[arg(long)]
+        yes: bool,
     },
     /// Reject what waits
     #[command(after_help = "\
@@ -97,12 +103,17 @@ Examples:
   toolcrib approve github:create_issue
   toolcrib approve github
 
+A tool with signs of deceit is asked about once more; where nobody can be asked, give --yes.
+
 Exit codes: 0 it is approved, 1 wrong arguments, 2 nothing of that name waits, or the configuration \
 does not load, 3 its time ran out, or the store cannot be used.")]
 pub struct Approve {
     /// An id, SERVER, or SERVER:TOOL
     #[arg(add = super::completions::server_or_id())]
     target: String,
+    /// Approve also what shows signs of deceit, without asking
+    #[arg(long)]
+    yes: bool,
 }
 
 impl Approvals {
@@ -120,8 +131,8 @@ impl Approvals {
                 tell_next(context, &shown, &target);
                 Ok(())
             }),
-            ApprovalsCommand::Approve { target } => settle(context, &target, Verdict::Approve),
-            ApprovalsCommand::Reject { target } => settle(context, &target, Verdict::Reject),
+            ApprovalsCommand::Approve { target, yes } => settle(context, &target, Said::yes(yes)),
+            ApprovalsCommand::Reject { target } => settle(context, &target, Said::No),
         }
     }
 }
@@ -129,7 +140,34 @@ impl Approvals {
 impl Approve {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
-        settle(context, &self.target, Verdict::Approve)
+        settle(context, &self.target, Said::yes(self.yes))
+    }
+}
+
+/// What the person says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Said {
+    /// Yes, unless there are signs of deceit.
+    Yes,
+    /// Yes, whatever is odd about it.
+    YesAllTheSame,
+    No,
+}
+
+impl Said {
+    fn yes(all_the_same: bool) -> Self {
+        if all_the_same {
+            Self::YesAllTheSame
+        } else {
+            Self::Yes
+        }
+    }
+
+    fn verdict(self) -> Verdict {
+        match self {
+            Self::Yes | Self::YesAllTheSame => Verdict::Approve,
+            Self::No => Verdict::Reject,
+        }
     }
 }
 
@@ -140,6 +178,7 @@ fn with_desk<T>(
 ) -> Result<T, Failure> {
     let config = Arc::new(context.loader().config()?);
     with_store(context, async |context, store| {
+        observed(context, &config, store).await;
         let desk = Desk::new(store.clone(), Clock::system(), config);
         work(context, &desk).await
     })
@@ -340,13 +379,15 @@ fn readable(text: &str) -> String {
     written_out(&pretty.unwrap_or_else(|_| text.to_owned())).into_owned()
 }
 
-fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Failure> {
+fn settle(context: &mut Context, text: &str, said: Said) -> Result<(), Failure> {
+    let verdict = said.verdict();
     let by = context
         .surroundings
         .var("USER")
         .unwrap_or_else(|| "local".to_owned());
     let config = Arc::new(context.loader().config()?);
     with_store_to_change(context, async |context, store| {
+        observed(context, &config, store).await;
         let desk = Desk::new(store.clone(), Clock::system(), config);
         let end = match verdict {
             Verdict::Approve => State::Approved,
@@ -364,6 +405,9 @@ fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Fai
             if verdict == Verdict::Approve && !before && !context.ui.is_json() {
                 show(context, &named(looked.shown(), text))?;
             }
+            if said == Said::Yes && !before {
+                ensure_meant(context, looked.shown(), text)?;
+            }
             let settled = desk.settle(&looked, verdict, &by).await.map_err(failure)?;
             if !settled.requests.is_empty() {
                 return report(context, &settled);
@@ -380,6 +424,34 @@ fn settle(context: &mut Context, text: &str, verdict: Verdict) -> Result<(), Fai
             None => Err(nothing(context, store, text).await),
         }
     })
+}
+
+/// Asks once more about tools that show signs of deceit.
+fn ensure_meant(context: &Context, shown: &[Shown], text: &str) -> Result<(), Failure> {
+    let neighbours = neighbours(context)?;
+    let odd = question::odd(shown, &neighbours);
+    if odd.is_empty() {
+        return Ok(());
+    }
+    let odd = odd.join(", ");
+    if !is_interactive(context) {
+        return Err(Failure::usage(format!(
+            "nothing was approved: {odd} shows signs of deceit, and nobody can be asked here; `toolcrib approvals show {text}` shows them, --yes approves all the same"
+        )));
+    }
+    let meant = dialoguer::Confirm::new()
+        .with_prompt(format!(
+            "{odd} shows signs of deceit. Approve all the same?"
+        ))
+        .default(false)
+        .interact()
+        .map_err(|error| Failure::usage(format!("the question was not answered: {error}")))?;
+    if meant {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "nothing was approved; `toolcrib approvals reject {text}` turns it down"
+    )))
 }
 
 /// What was asked for by its id alone, else everything: the tools of a server are told in what is said of it.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Args, Subcommand, ValueEnum};
 use serde_json::json;
+use toolcrib_config::output::{self, Former};
 use toolcrib_core::{Code, limits, nearest};
 use toolcrib_store::Store;
 use toolcrib_store::audit::export::{csv_header, csv_rows, json_lines};
@@ -425,9 +426,9 @@ impl Waiting {
     }
 }
 
-/// Where an export goes: a file that is put in place whole, or standard output.
+/// Where an export goes: what was named, or standard output.
 enum Output {
-    File(PathBuf, tempfile::NamedTempFile),
+    Named(output::Output),
     Standard,
 }
 
@@ -436,10 +437,7 @@ impl Output {
         let Some(path) = path else {
             return Ok(Self::Standard);
         };
-        let directory = path.parent().filter(|p| !p.as_os_str().is_empty());
-        let directory = directory.unwrap_or(Path::new("."));
-        let file = tempfile::NamedTempFile::new_in(directory)?;
-        Ok(Self::File(path.to_owned(), file))
+        output::Output::open(path).map(Self::Named)
     }
 
     fn write(
@@ -450,7 +448,7 @@ impl Output {
         let mut bytes = Vec::new();
         text(&mut bytes)?;
         match self {
-            Self::File(_, file) => file.write_all(&bytes),
+            Self::Named(named) => named.write_all(&bytes),
             Self::Standard => {
                 for line in String::from_utf8_lossy(&bytes).lines() {
                     context.ui.line(Line::new().whole(line));
@@ -461,10 +459,10 @@ impl Output {
     }
 
     fn finish(self) -> std::io::Result<()> {
-        if let Self::File(path, file) = self {
-            file.persist(path).map_err(|error| error.error)?;
+        match self {
+            Self::Named(named) => named.finish(Former::Replaced),
+            Self::Standard => Ok(()),
         }
-        Ok(())
     }
 }
 
@@ -494,6 +492,8 @@ async fn verify(context: &mut Context, store: &Store) -> Result<(), Failure> {
             "problems": problems,
             "problem_count": verdict.problem_count,
         }));
+        // What is wrong stands in it; a second object would not be JSON any more.
+        context.ui.mute();
     } else {
         let state = if verdict.is_intact() {
             "intact"

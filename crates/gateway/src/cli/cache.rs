@@ -12,7 +12,7 @@ use crate::failure::Failure;
 use crate::known;
 use crate::ui::Table;
 
-pub(super) use warm::connections;
+pub(super) use warm::{connections, observed};
 
 /// Show, fill and clear the lists of tools that are kept on disk
 #[derive(Debug, Args)]

@@ -8,6 +8,7 @@ use serde_json::{Value, json};
 use toolcrib_config::Severity;
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
+use toolcrib_store::StoreError;
 
 use super::shown::counted;
 use super::{Context, now_ms, running};
@@ -123,6 +124,8 @@ impl Doctor {
             let found = servers::check(context, &config, store.as_ref(), &self).await;
             checks.extend(found);
             if let Some(store) = store {
+                // Servers that were asked may have brought what waits.
+                checks[1] = waiting(&store, checks[1].clone()).await;
                 store.close().await;
             }
             checks
@@ -182,20 +185,6 @@ async fn store(context: &Context, config: &Config) -> (Option<toolcrib_store::St
         Ok(store) => {
             let size = std::fs::metadata(&path).map_or(0, |found| found.len());
             let check = Check::good("store", "database", format!("{shown}, {}", bytes(size)));
-            let waiting = store.pending_tools().await.map(|all| all.values().sum());
-            let waiting: i64 = waiting.unwrap_or_default();
-            let check = if waiting > 0 {
-                let many = counted(usize::try_from(waiting).unwrap_or(usize::MAX), "tool");
-                Check::new(
-                    "store",
-                    "database",
-                    State::Warning,
-                    format!("{shown}; {many} waiting for approval"),
-                )
-                .advise("look at `toolcrib approvals list`")
-            } else {
-                check
-            };
             (
                 Some(store),
                 check.with("file", json!(path)).with("bytes", size),
@@ -203,10 +192,43 @@ async fn store(context: &Context, config: &Config) -> (Option<toolcrib_store::St
         }
         Err(error) => {
             let check = Check::new("store", "database", State::Bad, format!("{shown}: {error}"))
-                .advise("see that the file and its directory can be written, or name another in `store.path`; without it nothing is run");
+                .advise(remedy(&error));
             (None, check.with("file", json!(path)))
         }
     }
+}
+
+/// What helps where the store cannot be opened.
+fn remedy(error: &StoreError) -> &'static str {
+    match error {
+        StoreError::Corrupt { .. } | StoreError::Foreign { .. } => {
+            "move the file away and put a backup in its place or start with a new one, or name another in `store.path`; without it nothing is run"
+        }
+        StoreError::Newer { .. } => {
+            "update Toolcrib, or name another file in `store.path`; without it nothing is run"
+        }
+        StoreError::Full => "make room on the disk; without the store nothing is run",
+        StoreError::Locked { .. } => "end the program that holds it; without it nothing is run",
+        _ => {
+            "see that the file and its directory can be written, or name another in `store.path`; without it nothing is run"
+        }
+    }
+}
+
+/// What is said of the store where tools wait in it.
+async fn waiting(store: &toolcrib_store::Store, check: Check) -> Check {
+    let waiting = store.pending_tools().await.map(|all| all.values().sum());
+    let waiting: i64 = waiting.unwrap_or_default();
+    if waiting == 0 {
+        return check;
+    }
+    let many = counted(usize::try_from(waiting).unwrap_or(usize::MAX), "tool");
+    Check {
+        state: State::Warning,
+        message: format!("{}; {many} waiting for approval", check.message),
+        ..check
+    }
+    .advise("look at `toolcrib approvals list`")
 }
 
 fn cache(context: &Context, config: &Config) -> Check {

@@ -2,6 +2,7 @@
 
 mod arguments;
 mod pairs;
+mod parts;
 mod result;
 mod strays;
 
@@ -12,6 +13,8 @@ use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
 use toolcrib_core::limits::CALL_TIMEOUT_MS_ASKED_MAX;
+
+use parts::Parts;
 
 use super::Context;
 use super::counter::{asking, counting, explained, local, of_options, one_tool, with_engine};
@@ -252,6 +255,7 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
     }
     let whole = legible::value(&answered.result);
     let next = telling::next_page(whole.get("_meta"));
+    let parts = Parts::of(&answered.result);
     if context.ui.is_json() {
         let mut shown = json!({ "success": true, "result": result });
         if let Some(next) = next {
@@ -260,13 +264,19 @@ fn show(context: &mut Context, reply: &Reply, server: &str, tool: &str) -> Resul
         if let Some(why) = &answered.unfiltered {
             shown["unfiltered"] = json!(why);
         }
+        if let Some(content) = parts.as_ref().and_then(|parts| parts.beside(&result)) {
+            shown["content"] = json!(content);
+        }
         context.ui.json(&shown);
         return Ok(());
     }
     context.ui.line(Line::new().mark(true).text(" Success"));
     context.ui.gap();
     context.ui.line("Result:");
-    result::show(&mut context.ui, &result);
+    match &parts {
+        Some(parts) => parts.show(&mut context.ui, &result),
+        None => result::show(&mut context.ui, &result),
+    }
     if let Some(next) = next {
         let lead = Line::new().text("There is more; the next page has these arguments: ");
         context.ui.note(lead.whole(next));

@@ -1,16 +1,19 @@
 //! `toolcrib import`: what other clients have, shown and written down.
 
-use std::path::{Path, PathBuf};
+use std::io::{ErrorKind, IsTerminal};
+use std::path::Path;
 
 use clap::Args;
 use serde_json::{Value, json};
 use toolcrib_config::Severity;
+use toolcrib_config::export::install::back_up;
 use toolcrib_config::export::own;
 use toolcrib_config::import::discover::{self, State};
 use toolcrib_config::import::{CLIENTS, Client, Discovery, Scope};
 use toolcrib_config::merge::{self, Merged};
+use toolcrib_config::output::{self, Former};
 use toolcrib_config::places::Places;
-use toolcrib_config::trust::{Trust, TrustStore, write_private};
+use toolcrib_config::trust::{Trust, TrustStore};
 use toolcrib_core::nearest;
 
 use super::Context;
@@ -64,6 +67,12 @@ impl Import {
                 .join("toolcrib.yaml")
         });
         let text = own::to_yaml(&merged.servers, HEADER);
+        // A screen is seen by others, and what was on it is kept; who pipes it wants the file.
+        let shown = if std::io::stdout().is_terminal() {
+            own::to_shown_yaml(&merged.servers, HEADER)
+        } else {
+            text.clone()
+        };
         // An empty configuration would keep the clients' files from being used as they are.
         let written = if self.write && !merged.servers.is_empty() {
             write(context, &target, &text, self.replace)?;
@@ -78,7 +87,7 @@ impl Import {
                 "files": inventory.files(),
                 "plainSecrets": own::plain_secrets(&merged.servers),
                 "written": written,
-                "text": self.dry_run.then(|| text.clone()),
+                "text": self.dry_run.then_some(&shown),
             }));
             let ended = unread(context, &discovery, !merged.servers.is_empty());
             context.ui.mute();
@@ -92,8 +101,13 @@ impl Import {
         }
         if self.dry_run {
             context.ui.gap();
-            for line in text.lines() {
+            for line in shown.lines() {
                 context.ui.line(Line::new().whole(line));
+            }
+            if shown != text {
+                context.ui.note(
+                    "Secrets are *** on a terminal; they are whole in a pipe and in the file that `--write` makes.",
+                );
             }
         }
         unread(context, &discovery, !merged.servers.is_empty())
@@ -251,27 +265,37 @@ fn write(context: &Context, target: &Path, text: &str, replace: bool) -> Result<
     let failed = |error: std::io::Error| {
         Failure::configuration(format!("{shown} cannot be written: {error}"))
     };
-    if target.exists() {
-        if !replace {
-            return Err(Failure::configuration(format!(
-                "{shown} is there already; add --replace to replace it, or --dry-run to see what to add to it"
-            )));
-        }
-        std::fs::copy(target, backup(target)).map_err(failed)?;
+    let is_there = || {
+        Failure::configuration(format!(
+            "{shown} is there already; add --replace to replace it, or --dry-run to see what to add to it"
+        ))
+    };
+    let former = if replace {
+        Former::Replaced
+    } else {
+        Former::None
+    };
+    if target.exists() && !replace {
+        return Err(is_there());
     }
-    write_private(target, text.as_bytes()).map_err(failed)?;
+    if target.is_file() {
+        let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
+        back_up(target, &time.to_string()).map_err(failed)?;
+    }
+    output::write(target, text, former).map_err(|error| match error.kind() {
+        // Somebody else has made it since.
+        ErrorKind::AlreadyExists if target.is_file() => is_there(),
+        _ => failed(error),
+    })?;
+    if !target.is_file() {
+        // What went into a pipe is not there to be read again.
+        return Ok(());
+    }
     let loader = Loader::new(context.surroundings.clone(), Some(target.to_owned()));
     loader.config().map(drop).map_err(|failure| Failure {
         message: format!("{shown} was written and does not load; this is a bug, please report it"),
         ..failure
     })
-}
-
-fn backup(target: &Path) -> PathBuf {
-    let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-    let mut name = target.as_os_str().to_owned();
-    name.push(format!(".toolcrib-backup-{time}"));
-    PathBuf::from(name)
 }
 
 /// What was found out about the files, beside their servers.

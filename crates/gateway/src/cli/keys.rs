@@ -1,9 +1,12 @@
 //! `toolcrib keys`: API keys for callers over HTTP.
 
+use std::collections::BTreeSet;
+
 use clap::{Args, Subcommand};
 use serde_json::{Value, json};
-use toolcrib_core::Code;
-use toolcrib_core::policy::Grant;
+use toolcrib_core::policy::{Grant, Scope};
+use toolcrib_core::rest::ADMIN_SCOPE;
+use toolcrib_core::{Code, nearest};
 use toolcrib_store::key::{ApiKey, NewKey};
 
 use super::memory::{moment, span_ms, with_store, with_store_to_change};
@@ -29,6 +32,9 @@ enum KeysCommand {
 Examples:
   toolcrib keys create ci --scope github:read
   toolcrib keys create ops --scope github:*,jira:read --expires 90d
+
+A scope that nothing needs as things stand is told, and so is a name that another key has; the key is \
+made all the same.
 
 Exit codes: 0 the key is made, 1 wrong arguments, 2 the configuration does not load, 3 the store \
 cannot be used.")]
@@ -89,9 +95,10 @@ fn create(
     scopes: Vec<String>,
     expires: Option<i64>,
 ) -> Result<(), Failure> {
-    for scope in &scopes {
-        Grant::parse(scope).map_err(|error| Failure::usage(error.to_string()))?;
-    }
+    let grants = scopes.iter().map(|scope| Grant::parse(scope));
+    let grants: Result<Vec<Grant>, _> = grants.collect();
+    let grants = grants.map_err(|error| Failure::usage(error.to_string()))?;
+    let needed = needed(context)?;
     let mut random = [0; 32];
     getrandom::fill(&mut random).map_err(|error| {
         Failure::new(
@@ -106,6 +113,17 @@ fn create(
         expires_ms: expires.map(|span| now.saturating_add(span)),
     };
     with_store_to_change(context, async |context, store| {
+        for grant in grants.iter().filter(|grant| is_idle(grant, &needed)) {
+            context.ui.note(idle(grant, &needed));
+        }
+        let held = store.keys().await?;
+        let mut same = held.iter().filter(|key| key.is_valid(now));
+        if let Some(key) = same.find(|key| key.name == new.name) {
+            context.ui.note(format!(
+                "{} is the name of the key {} already, which stays in force; `toolcrib keys revoke {}` ends it.",
+                key.name, key.id, key.id
+            ));
+        }
         let (key, secret) = store.create_key(new, &random, now).await?;
         if context.ui.is_json() {
             let mut shown = shown(&key, now);
@@ -120,6 +138,43 @@ fn create(
         context.ui.line(secret.expose());
         Ok(())
     })
+}
+
+/// The scopes that something may need as the configuration stands: of servers and their domains, of overrides, and
+/// of Toolcrib itself.
+fn needed(context: &Context) -> Result<Vec<Scope>, Failure> {
+    let config = context.loader().config()?;
+    let adapters = config.settings.adapters.keys().cloned();
+    let mut areas: BTreeSet<String> = adapters.collect();
+    areas.extend(config.servers.iter().map(|server| server.name.clone()));
+    let inference = config.settings.capabilities.inference();
+    for known in context.known_tools(&config) {
+        areas.extend(inference.domains(&known.server, &known.tool));
+    }
+    let usual = areas.iter().flat_map(|area| {
+        let actions = ["read", "write", "delete"].into_iter();
+        actions.map(|action| Scope::of(area, action))
+    });
+    let overrides = config.settings.policy.overrides.iter();
+    let named = overrides.flat_map(|one| one.required_scopes.clone().unwrap_or_default());
+    let own = Scope::parse(ADMIN_SCOPE).ok();
+    Ok(usual.chain(named).chain(own).collect())
+}
+
+/// Whether a grant opens nothing that is known.
+fn is_idle(grant: &Grant, needed: &[Scope]) -> bool {
+    // What stands for everything of a kind is meant for what is to come as well.
+    !grant.as_str().contains('*') && !needed.iter().any(|scope| grant.covers(scope))
+}
+
+fn idle(grant: &Grant, needed: &[Scope]) -> String {
+    let grant = grant.as_str();
+    let near = nearest::nearest(grant, needed.iter().map(Scope::as_str), 1);
+    let hint = match near.first() {
+        Some(near) => format!("did you mean {near}?"),
+        None => "a server's tools need SERVER:read, SERVER:write or SERVER:delete".to_owned(),
+    };
+    format!("nothing that is known needs the scope {grant}; {hint}")
 }
 
 fn list(context: &mut Context) -> Result<(), Failure> {

@@ -81,6 +81,11 @@ pub(super) fn moment(ms: i64) -> String {
     )
 }
 
+/// The same for programs, as the audit log has it: RFC 3339.
+pub(super) fn timestamp(ms: i64) -> String {
+    jiff::Timestamp::from_millisecond(ms).map_or_else(|_| ms.to_string(), |at| format!("{at:.3}"))
+}
+
 /// A span such as `90d`, `12h`, `15m` or `30s` in milliseconds.
 pub(super) fn span_ms(text: &str) -> Result<i64, String> {
     let wrong = || format!("{text} is no span of time; write 30s, 15m, 12h or 90d");

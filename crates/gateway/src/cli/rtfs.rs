@@ -123,12 +123,15 @@ impl Rtfs {
     /// Runs the command.
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
         let RtfsCommand::Check { files, dialect } = self.command;
-        let mut wrong = 0;
+        let (mut wrong, mut unreadable) = (0, 0);
         let mut shown = Vec::new();
         for file in &files {
             let path = context.surroundings.display(file);
             let outcome = std::fs::read_to_string(context.surroundings.cwd.join(file))
-                .map_err(|error| unread(&error))
+                .map_err(|error| {
+                    unreadable += 1;
+                    unread(&error)
+                })
                 .and_then(|text| {
                     capability::check(&text, dialect.into()).map_err(|error| error.to_string())
                 });
@@ -157,12 +160,24 @@ impl Rtfs {
         if wrong == 0 {
             return Ok(());
         }
-        Err(Failure::usage(match (wrong, files.len()) {
-            (_, 1) => "the file is not RTFS as the reader wants it".to_owned(),
-            (1, all) => format!("1 of {all} files is not RTFS as the reader wants it"),
-            (wrong, all) => {
-                format!("{wrong} of {all} files are not RTFS as the reader wants it")
-            }
-        }))
+        Err(Failure::usage(summary(wrong, unreadable, files.len())))
+    }
+}
+
+/// What is wrong with so many of all files, of which some could not even be read.
+fn summary(wrong: usize, unreadable: usize, all: usize) -> String {
+    match (wrong, all) {
+        (_, 1) if unreadable == 1 => {
+            "the file cannot be read; the reason stands beside its name".to_owned()
+        }
+        (_, 1) => "the file is not RTFS as the reader wants it".to_owned(),
+        (1, all) if unreadable == 1 => format!("1 of {all} files cannot be read"),
+        (1, all) => format!("1 of {all} files is not RTFS as the reader wants it"),
+        (wrong, all) if unreadable == 0 => {
+            format!("{wrong} of {all} files are not RTFS as the reader wants it")
+        }
+        (wrong, all) => {
+            format!("{wrong} of {all} files cannot be read, or are not RTFS as the reader wants it")
+        }
     }
 }

@@ -72,8 +72,14 @@ impl Search {
             let found = asking(context, engine, search).await.map_err(refused)?;
             let unheard = Unheard::of(engine, &caller, &found, self.server.as_deref()).await;
             if found.hits.is_empty() {
-                let known = known(engine, self.all);
-                return Err(nothing(&query, &unheard, known));
+                let fruitless = Fruitless {
+                    query: &query,
+                    pattern: self.pattern.as_deref(),
+                    known: known(engine, self.all),
+                    matching: found.matching,
+                    waiting: found.waiting,
+                };
+                return Err(fruitless.told(&unheard));
             }
             if context.ui.is_json() {
                 let results: Vec<Value> = found.hits.iter().map(hit_json).collect();
@@ -225,9 +231,12 @@ impl Unheard {
             (0, failed) => {
                 format!("{failed} servers could not be asked; `toolcrib doctor` checks them")
             }
-            (pending, failed) => format!(
-                "{pending} of the servers have not answered yet and {failed} could not be asked; `toolcrib doctor` checks them"
-            ),
+            (pending, failed) => {
+                let have = if pending == 1 { "has" } else { "have" };
+                format!(
+                    "{pending} of the servers {have} not answered yet and {failed} could not be asked; `toolcrib doctor` checks them"
+                )
+            }
         };
         for (name, reason) in self.why.iter().take(REASONS_SHOWN) {
             let _ = write!(told, "\n  {name}: {reason}");
@@ -261,15 +270,111 @@ fn known(engine: &Engine, with_disabled: bool) -> usize {
     if with_disabled { all } else { enabled }
 }
 
-fn nothing(query: &str, unheard: &Unheard, known: usize) -> Failure {
-    let message = match unheard.told() {
-        Some(unheard) => format!("nothing fits {query:?} among the {known} tools that are known; {unheard}"),
-        None if known == 0 => "no server has any tools; `toolcrib import` shows the servers that your other clients have".to_owned(),
-        None => format!("none of the {known} known tools fits {query:?}; try other words"),
-    };
-    let failure = Failure::not_found(Code::ToolNotFound, message);
-    if unheard.why.is_empty() {
-        return failure;
+/// A search that found nothing, and what may be the reason.
+struct Fruitless<'a> {
+    query: &'a str,
+    pattern: Option<&'a str>,
+    /// Among how many tools was searched.
+    known: usize,
+    /// How many of them the pattern lets through.
+    matching: usize,
+    /// How many would fit, had somebody approved them.
+    waiting: usize,
+}
+
+impl Fruitless<'_> {
+    fn told(&self, unheard: &Unheard) -> Failure {
+        let mut message = match unheard.told() {
+            Some(unheard) if self.pattern.is_none() && self.known == 1 => format!(
+                "the 1 tool that is known does not fit {:?}; {unheard}",
+                self.query
+            ),
+            Some(unheard) if self.pattern.is_none() => format!(
+                "nothing fits {:?} among the {} tools that are known; {unheard}",
+                self.query, self.known
+            ),
+            Some(unheard) => format!("{}; {unheard}", self.reason()),
+            None if self.known == 0 && self.waiting == 0 => "no server has any tools; `toolcrib import` shows the servers that your other clients have".to_owned(),
+            None if self.waiting > 0 => self.reason(),
+            None => format!("{}; {}", self.reason(), self.advice()),
+        };
+        if self.waiting > 0 {
+            let tools = match self.waiting {
+                1 => "1 tool that may fit waits".to_owned(),
+                n => format!("{n} tools that may fit wait"),
+            };
+            message = format!(
+                "{message}; {tools} for approval, `toolcrib approvals list` shows what waits"
+            );
+        }
+        let failure = Failure::not_found(Code::ToolNotFound, message);
+        if unheard.why.is_empty() {
+            return failure;
+        }
+        failure.with("failedServers", json!(unheard.why))
     }
-    failure.with("failedServers", json!(unheard.why))
+
+    fn reason(&self) -> String {
+        let (query, known) = (self.query, self.known);
+        match self.pattern {
+            Some(pattern) if self.matching == 0 => {
+                format!(
+                    "the pattern {pattern:?} matches the name of none of the {known} known tools"
+                )
+            }
+            Some(pattern) => format!(
+                "none of the {} tools that the pattern {pattern:?} matches fits {query:?}",
+                self.matching
+            ),
+            None if known == 1 => format!("the 1 known tool does not fit {query:?}"),
+            None => format!("none of the {known} known tools fits {query:?}"),
+        }
+    }
+
+    fn advice(&self) -> &'static str {
+        match self.pattern {
+            Some(_) if self.matching == 0 => {
+                "write a glob such as '*issue*', or leave --pattern out"
+            }
+            Some(_) => "try other words, or leave --pattern out",
+            None => "try other words",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_is_not_spoken_of_as_many() {
+        let check = |pending: usize, failed: usize, expected: &str| {
+            let why = BTreeMap::new();
+            let told = Unheard {
+                pending,
+                failed,
+                why,
+            };
+            let told = told.told().unwrap();
+            assert!(told.starts_with(expected), "{told}");
+        };
+        check(1, 0, "1 server has not answered yet;");
+        check(1, 4, "1 of the servers has not answered yet and 4 could");
+        check(2, 4, "2 of the servers have not answered yet and 4 could");
+        check(0, 1, "1 server could not be asked;");
+        let heard = Unheard {
+            pending: 0,
+            failed: 0,
+            why: BTreeMap::new(),
+        };
+        let fruitless = Fruitless {
+            query: "x",
+            pattern: None,
+            known: 1,
+            matching: 1,
+            waiting: 0,
+        };
+        let said = fruitless.told(&heard).message;
+        assert!(said.starts_with("the 1 known tool does not fit"), "{said}");
+    }
 }

@@ -31,7 +31,7 @@ Examples:
   toolcrib setup --yes           connect all of them without asking
   toolcrib setup cursor vscode   only these, whether or not they were found
   toolcrib setup --dry-run       show what would be done
-  toolcrib setup --undo          put everything back
+  toolcrib setup --undo          put everything back; with --dry-run, show what it would do
 
 Exit codes: 0 it is as was asked for, 1 wrong arguments, or no client was chosen, 2 a file cannot be \
 read or written.")]
@@ -43,7 +43,7 @@ pub struct Setup {
     #[arg(short, long)]
     yes: bool,
     /// Change nothing; show what would be done
-    #[arg(long, conflicts_with_all = ["undo", "yes"])]
+    #[arg(long, conflicts_with = "yes")]
     dry_run: bool,
     /// Put back what setup changed
     #[arg(long)]
@@ -64,12 +64,10 @@ impl Setup {
             .iter()
             .map(|id| export::client(id))
             .collect::<Result<Vec<_>, _>>()?;
-        let record = Record::open(Places::of(&context.surroundings).data.join("setup.json"))
-            .map_err(|error| export::refused(&error))?;
         if self.undo {
-            return undo::run(context, record, &named);
+            return undo::run(context, self.record(context)?, &named);
         }
-        let (offers, problems) = look(context, &named)?;
+        let (offers, mut problems) = look(context, &named)?;
         if offers.is_empty() && problems.is_empty() {
             return Err(nobody());
         }
@@ -80,18 +78,39 @@ impl Setup {
             let line = "Nothing was changed; `toolcrib setup` asks which of them to connect.";
             context.ui.note(Line::new().tone(Tone::Dim, line));
         }
-        let chosen = if self.dry_run {
-            Vec::new()
-        } else if self.yes || offers.is_empty() {
+        let mut chosen = if self.dry_run || self.yes || offers.is_empty() {
             offers
         } else {
             choose(context, offers)?
         };
-        let told = connect(context, record, &chosen, problems, self.dry_run)?;
+        let mut record = self.record(context)?;
+        if !self.dry_run && !chosen.is_empty() {
+            // Another process may have changed the files before it was this one's turn.
+            let clients: Vec<_> = chosen.iter().map(|offer| offer.client).collect();
+            let (now, broken) = look(context, &clients)?;
+            problems.retain(|problem| !clients.iter().any(|client| client.id == problem.client.id));
+            problems.extend(broken);
+            chosen = now;
+        }
+        let told = connect(context, &mut record, &chosen, problems)?;
         match told {
             Some(failure) => Err(failure),
             None => Ok(()),
         }
+    }
+
+    /// What setup did until now, to change it or to see what would become of it.
+    fn record(&self, context: &Context) -> Result<Record, Failure> {
+        let path = Places::of(&context.surroundings).data.join("setup.json");
+        let record = if self.dry_run {
+            Record::open(path).map(|mut record| {
+                record.rehearse();
+                record
+            })
+        } else {
+            Record::hold(path)
+        };
+        record.map_err(|error| export::refused(&error))
     }
 }
 
@@ -152,10 +171,10 @@ fn show(context: &mut Context, offers: &[Takeover], asked_for: bool) {
         table.row([
             offer.client.title.to_owned(),
             context.surroundings.display(&offer.path),
-            if moving.is_empty() {
-                "-".to_owned()
-            } else {
-                moving.join(", ")
+            match (moving.is_empty(), &offer.text) {
+                (true, None) => "no file yet, one is made".to_owned(),
+                (true, Some(_)) => "-".to_owned(),
+                (false, _) => moving.join(", "),
             },
             stays.join("; "),
         ]);
@@ -226,26 +245,27 @@ fn choose(context: &mut Context, offers: Vec<Takeover>) -> Result<Vec<Takeover>,
 /// Writes our own configuration, then each client's file. Gives the failure to end with.
 fn connect(
     context: &mut Context,
-    mut record: Record,
+    record: &mut Record,
     chosen: &[Takeover],
     mut problems: Vec<Problem>,
-    dry_run: bool,
 ) -> Result<Option<Failure>, Failure> {
     let time = jiff::Timestamp::now()
         .strftime("%Y%m%dT%H%M%SZ")
         .to_string();
     let servers = chosen.iter().flat_map(|offer| &offer.moving);
     let servers: Vec<_> = servers.map(|(_, server)| server.clone()).collect();
-    let own = Own::write(context, &mut record, &servers, &time)?;
+    let own = Own::write(context, record, &servers, &time)?;
     let mut done: Vec<Value> = Vec::new();
     let mut titles = Vec::new();
     for offer in chosen {
-        match put_in(context, &mut record, offer, &time) {
+        match put_in(context, record, offer, &time) {
             Ok((outcome, backup)) => {
                 if outcome != "unchanged" {
                     titles.push(offer.client.title);
                 }
-                tell(context, offer, outcome, backup.as_ref());
+                if !record.is_rehearsal() {
+                    tell(context, offer, outcome, backup.as_ref());
+                }
                 done.push(json!({
                     "client": offer.client.id,
                     "file": offer.path,
@@ -261,7 +281,11 @@ fn connect(
             }),
         }
     }
-    conclude(context, &own, &titles, &done, &problems, dry_run);
+    if context.ui.is_json() {
+        conclude_json(context, &own, &done, &problems, record.is_rehearsal());
+    } else if !record.is_rehearsal() {
+        conclude(context, &own, &titles);
+    }
     Ok(ended(context, problems))
 }
 
@@ -291,7 +315,7 @@ fn put_in(
         },
         time,
     )?;
-    let outcome = if backup.is_some() {
+    let outcome = if offer.text.is_some() {
         "changed"
     } else {
         "created"
@@ -325,27 +349,26 @@ fn tell(context: &mut Context, offer: &Takeover, outcome: &str, backup: Option<&
     }
 }
 
-fn conclude(
+fn conclude_json(
     context: &mut Context,
     own: &Own,
-    titles: &[&str],
     done: &[Value],
     problems: &[Problem],
     dry_run: bool,
 ) {
-    if context.ui.is_json() {
-        let problems: Vec<Value> = problems
-            .iter()
-            .map(|problem| json!({"client": problem.client.id, "error": problem.failure.to_json()["error"]}))
-            .collect();
-        context.ui.json(&json!({
-            "clients": done,
-            "configuration": own.to_json(),
-            "problems": problems,
-            "dryRun": dry_run,
-        }));
-        return;
-    }
+    let problems: Vec<Value> = problems
+        .iter()
+        .map(|problem| json!({"client": problem.client.id, "error": problem.failure.to_json()["error"]}))
+        .collect();
+    context.ui.json(&json!({
+        "clients": done,
+        "configuration": own.to_json(),
+        "problems": problems,
+        "dryRun": dry_run,
+    }));
+}
+
+fn conclude(context: &mut Context, own: &Own, titles: &[&str]) {
     own.tell(context);
     match titles {
         [] => {}

@@ -12,7 +12,7 @@ use toolcrib_store::audit::Outcome;
 use toolcrib_store::audit::query::{Entry, Filter};
 
 use super::counter::{doing, local, with_engine_to_look};
-use super::memory::since_ms;
+use super::memory::{moment, since_ms, timestamp};
 use super::shown::counted;
 use super::{Context, now_ms};
 use crate::desk::Desk;
@@ -101,6 +101,8 @@ struct Pace {
 #[derive(Debug, Serialize)]
 struct Report {
     since: String,
+    #[serde(skip)]
+    since_ms: i64,
     tokens: Tokens,
     calls: Calls,
     searches: u64,
@@ -152,7 +154,8 @@ async fn gather(engine: &Arc<Engine>, since: i64, limit: usize) -> Result<Report
         u64::try_from(sum).unwrap_or_default()
     };
     Ok(Report {
-        since: super::memory::moment(since),
+        since: timestamp(since),
+        since_ms: since,
         tokens: tokens(engine).await,
         calls,
         searches: count("search"),
@@ -342,7 +345,7 @@ fn show(context: &mut Context, report: &Report) {
         ..
     } = report;
     let ui = &mut context.ui;
-    ui.line(format!("Since {} UTC", report.since));
+    ui.line(format!("Since {} UTC", moment(report.since_ms)));
     ui.gap();
     for line in told(tokens) {
         ui.line(line);
@@ -378,7 +381,7 @@ fn show(context: &mut Context, report: &Report) {
 }
 
 /// `12,345`.
-fn grouped(number: usize) -> String {
+pub(super) fn grouped(number: usize) -> String {
     let digits = number.to_string();
     let mut out = String::new();
     for (index, digit) in digits.chars().enumerate() {

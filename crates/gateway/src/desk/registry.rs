@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use serde_json::Value;
+use toolcrib_config::output::{self, Former};
 use toolcrib_core::Code;
 use toolcrib_core::gateway::parameters;
 use toolcrib_core::gateway::registry::{Drift, Operation, Registry, check};
@@ -166,16 +167,7 @@ pub fn read(path: &Path) -> std::result::Result<Option<String>, String> {
         .map_err(|error| error.to_string())
 }
 
-/// Writes a file whole or not at all.
+/// Writes the file, whole or not at all.
 pub fn write(path: &Path, text: &str) -> std::io::Result<()> {
-    let folder = path
-        .parent()
-        .filter(|folder| !folder.as_os_str().is_empty());
-    let folder = folder.unwrap_or_else(|| Path::new("."));
-    std::fs::create_dir_all(folder)?;
-    let mut file = tempfile::NamedTempFile::new_in(folder)?;
-    std::io::Write::write_all(&mut file, text.as_bytes())?;
-    file.as_file().sync_all()?;
-    file.persist(path)?;
-    Ok(())
+    output::write(path, text, Former::Replaced)
 }

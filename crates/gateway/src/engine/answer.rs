@@ -68,6 +68,10 @@ pub struct Found {
     pub needs_selection: bool,
     /// What to choose from.
     pub alternatives: Vec<Hit>,
+    /// How many tools the pattern lets through, counted where none fits.
+    pub matching: usize,
+    /// Tools that would fit and wait for approval, counted where no other fits.
+    pub waiting: usize,
     /// Servers whose tools are not known yet: while there are any, nothing is known to be absent.
     pub pending_servers: usize,
     /// Servers that could not be asked for their tools.

@@ -87,6 +87,12 @@ impl Current {
         let at = *self.servers.get(name)?;
         self.config.as_ref()?.servers.get(at)
     }
+
+    /// Why a server or an API cannot be used as things are, where that is so.
+    fn set_aside(&self, name: &str) -> Option<&str> {
+        let config = self.config.as_ref()?;
+        config.set_aside.get(name).map(String::as_str)
+    }
 }
 
 impl Connections {
@@ -224,7 +230,12 @@ impl Upstream for Connections {
     fn configure(&self, config: &Arc<Config>) {
         let settings = &config.settings;
         self.adapters.configure(config);
+        for (name, why) in &config.set_aside {
+            tracing::warn!(server = name, why, "a server is set aside");
+        }
+        let aside = |server: &&Server| config.set_aside.contains_key(&server.name);
         let used = config.servers.iter().filter(|server| server.enabled);
+        let used = used.filter(|server| !aside(server));
         let endpoints = used.filter_map(|server| {
             let endpoint = self.resolver.endpoint(server, &settings.limits);
             endpoint
@@ -318,6 +329,13 @@ impl Upstream for Connections {
     }
 
     fn standing(&self, server: &str) -> Standing {
+        if let Some(reason) = self.current.load().set_aside(server) {
+            return Standing {
+                health: Health::Error,
+                reason: Some(reason.to_owned()),
+                ..Standing::default()
+            };
+        }
         if let Some(standing) = self.adapters.standing(server) {
             return standing;
         }
@@ -349,14 +367,16 @@ impl Upstream for Connections {
     }
 
     fn changes(&self) -> BoxStream<'static, Change> {
-        let state = (self.pool.events(), HashSet::new());
+        let state = (self.pool.events(), HashSet::new(), HashSet::new());
         Box::pin(futures::stream::unfold(
             state,
-            |(mut events, mut lost)| async move {
+            |(mut events, mut lost, mut met)| async move {
                 loop {
                     let event = match events.recv().await {
                         Ok(event) => event,
-                        Err(RecvError::Lagged(_)) => return Some((Change::Missed, (events, lost))),
+                        Err(RecvError::Lagged(_)) => {
+                            return Some((Change::Missed, (events, lost, met)));
+                        }
                         Err(RecvError::Closed) => return None,
                     };
                     let change = match event.what {
@@ -365,13 +385,15 @@ impl Upstream for Connections {
                             lost.insert(event.server);
                             continue;
                         }
-                        // The first connection brings nothing new: the list came over it.
                         Happening::Connected if lost.remove(&event.server) => {
                             Change::Reconnected(event.server.to_string())
                         }
+                        Happening::Connected if met.insert(Arc::clone(&event.server)) => {
+                            Change::Connected(event.server.to_string())
+                        }
                         _ => continue,
                     };
-                    return Some((change, (events, lost)));
+                    return Some((change, (events, lost, met)));
                 }
             },
         ))

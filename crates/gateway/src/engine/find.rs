@@ -464,15 +464,40 @@ fn search_in(caller: &Caller, search: &Search, scope: &Scope<'_>, view: View) ->
         Some(_) => limit,
         None => limit.min(close),
     });
+    let (mut matching, mut missed) = (0, 0);
+    if hits.is_empty() {
+        matching = all_matching(&snapshot, server, &allow).total;
+        missed = waiting(caller, search, scope, &snapshot);
+    }
     Found {
         total: total.max(hits.len()),
         needs_selection: confidence < least,
         confidence,
         alternatives,
         hits,
+        matching,
+        waiting: missed,
         pending_servers: view.pending,
         failed_servers: view.failed,
         snapshot: Arc::clone(&snapshot),
+    }
+}
+
+/// How many tools would fit that wait for approval.
+fn waiting(caller: &Caller, search: &Search, scope: &Scope<'_>, snapshot: &Snapshot) -> usize {
+    let waits = |mark: &Mark| mark.visible(caller) == Visibility::Pending;
+    let allow = |id: &ToolId| {
+        scope.pattern.matches(Some(id.server()), id.tool()) && snapshot.mark(id).is_some_and(waits)
+    };
+    let filter = Filter {
+        server: scope.server,
+        allow: Some(&allow),
+        ..Filter::default()
+    };
+    if search.query.trim().is_empty() {
+        all_matching(snapshot, scope.server, &allow).total
+    } else {
+        snapshot.index.search(&search.query, &filter).total
     }
 }
 

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use toolcrib_core::limits::{AVAILABLE_NAMES_MAX, NEAREST_TOOLS_MAX};
 use toolcrib_core::nearest::{fold, nearest};
-use toolcrib_core::policy::{Caller, Visibility, visible};
+use toolcrib_core::policy::{Caller, Risk, Visibility, visible};
 use toolcrib_core::search::Filter;
 use toolcrib_core::{Code, ToolId};
 
@@ -37,6 +37,34 @@ impl Engine {
     /// The tools that the words of a name find for this caller, where it is not known whose it was to be.
     pub fn near_tools(&self, caller: &Caller, name: &str) -> Vec<Arc<Entry>> {
         near_tools(&self.snapshot(), caller, &[], name)
+    }
+
+    /// The tools whose own name or id a name is nearly spelled as, where it is not known whose it was to be: none
+    /// that destroys anything, since whoever guesses a name may as well guess on.
+    pub fn near_names(&self, caller: &Caller, name: &str) -> Vec<Arc<Entry>> {
+        let snapshot = self.snapshot();
+        let shows = |id: &ToolId| {
+            let mark = snapshot.mark(id);
+            mark.is_some_and(|mark| mark.visible(caller) == Visibility::Shown)
+        };
+        let ids = snapshot.racks().flat_map(|rack| rack.ids());
+        let spelled: Vec<(String, &ToolId)> = ids
+            .filter(|id| shows(id))
+            .flat_map(|id| [(id.tool().to_owned(), id), (id.to_string(), id)])
+            .collect();
+        let names = spelled.iter().map(|(name, _)| name.as_str());
+        let mut found: Vec<Arc<Entry>> = Vec::new();
+        for near in nearest(name, names, 2 * NEAREST_TOOLS_MAX) {
+            let meant = spelled.iter().filter(|(name, _)| name == near);
+            for entry in meant.filter_map(|(_, id)| snapshot.entry(id)) {
+                let known = found.iter().any(|one| one.tool.id == entry.tool.id);
+                if !known && entry.metadata.risk != Risk::Destructive {
+                    found.push(Arc::clone(entry));
+                }
+            }
+        }
+        found.truncate(NEAREST_TOOLS_MAX);
+        found
     }
 
     /// There is no such tool, or none that this caller may know of.

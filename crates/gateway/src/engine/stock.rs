@@ -1,5 +1,7 @@
 //! How the catalog comes to be: lists are judged, put on racks, and published server by server.
 
+mod kept;
+
 use std::sync::{Arc, PoisonError};
 
 use tokio::task::JoinHandle;
@@ -22,6 +24,8 @@ use super::rack::{Draft, Judged, Rack, Source};
 use super::snapshot::Snapshot;
 use super::supplier::Supplier;
 use super::upstream::{List, Said, Upstream};
+
+pub use kept::{observe_kept, observe_list, pack_kept};
 
 /// A rack of a supplier that is not in the catalog any more.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -286,28 +290,6 @@ impl Engine {
             self.publish(rack)
         } else {
             Err(Outdated)
-        }
-    }
-}
-
-/// Packs the tools of every kept list that is not packed yet, so that the next process finds them
-/// without reading them. Whether they are accepted is not asked here, and not packed.
-pub fn pack_kept(config: &Arc<Config>, upstream: &dyn Upstream) {
-    let Ok(terms) = Terms::new(Arc::clone(config)) else {
-        return;
-    };
-    for supplier in Supplier::all(config) {
-        let order = Order {
-            wanted: supplier.enabled,
-            old: None,
-            supplier,
-        };
-        let (rack, _) = order.fetch(upstream, &terms).stow(&Judged::Unknown, &terms);
-        if let Source::Listed(said) = rack.source
-            && !rack.is_packed()
-            && let Some(kit) = Kit::pack(&rack, &terms)
-        {
-            upstream.keep_made(&rack.supplier.name, said.at_ms, &kit);
         }
     }
 }

@@ -8,9 +8,11 @@ use tokio::time::{Interval, MissedTickBehavior};
 use tokio_util::sync::CancellationToken;
 use toolcrib_config::load::Config;
 use toolcrib_core::limits::{APPROVAL_POLL_MS, MAINTENANCE_MS, RECOVERY_MS};
+use toolcrib_core::policy::ApprovalMode;
 use toolcrib_store::audit::retention::Retention;
 
 use super::Engine;
+use super::rack::Source;
 use super::stock::Terms;
 use super::upstream::{Change, Health, Wish};
 
@@ -112,6 +114,10 @@ impl Engine {
                     self.doubt_all();
                     continue;
                 }
+                Some(Change::Connected(name)) => {
+                    self.compare(&name);
+                    continue;
+                }
                 Some(Change::Tools(name) | Change::Reconnected(name)) => name,
             };
             self.cache.load().invalidate(&name);
@@ -120,6 +126,24 @@ impl Engine {
             if let Some(supplier) = supplier.filter(|s| s.enabled) {
                 drop(self.ask(supplier, Wish::Anew));
             }
+        }
+    }
+
+    /// Asks a server that was connected for something else for its tools, where they are known from before this
+    /// process: they may have changed while nobody looked, and what changed is to wait. Nobody waits for it.
+    fn compare(self: &Arc<Self>, name: &str) {
+        let snapshot = self.snapshot();
+        let mode = snapshot.config.settings.policy.approval;
+        let Some(rack) = snapshot
+            .own_rack(name)
+            .filter(|_| mode != ApprovalMode::Off)
+        else {
+            return;
+        };
+        let from_before =
+            matches!(rack.source, Source::Listed(said) if said.at_ms < self.opened_ms);
+        if from_before && rack.supplier.enabled && !self.asking.is_running(name) {
+            drop(self.ask(&rack.supplier, Wish::Anew));
         }
     }
 

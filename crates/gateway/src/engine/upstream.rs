@@ -246,6 +246,8 @@ impl Standing {
 pub enum Change {
     /// It says that its tools changed.
     Tools(String),
+    /// It was connected for the first time.
+    Connected(String),
     /// It was connected again after a connection was lost.
     Reconnected(String),
     /// More happened than could be told.

@@ -12,12 +12,12 @@ use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
-use toolcrib_core::Code;
 use toolcrib_core::discovery::details::{self, Standing};
 use toolcrib_core::discovery::{definitions, listing, search};
 use toolcrib_core::policy::{Caller, Visibility};
 use toolcrib_core::rpc::{self, Fault};
 use toolcrib_core::schema::signature;
+use toolcrib_core::{Code, ToolId};
 
 use self::input::{Bad, Input};
 use super::bridge;
@@ -115,7 +115,7 @@ impl Discovery {
     /// None of the five has this name. What it may have meant is told, with how that is run.
     fn unknown(&self, name: &str, context: &Context) -> Fault {
         let mut fault = input::unknown_tool(name, &definitions::NAMES, context);
-        let near = self.engine.near_tools(&context.caller, name);
+        let near = self.engine.near_names(&context.caller, name);
         let meant = near.iter().map(|entry| told::near(entry));
         let meant: Vec<Value> = meant.collect();
         let Some(first) = near.first() else {
@@ -210,7 +210,7 @@ impl Discovery {
         context: &Context,
     ) -> Result<Box<RawValue>, Refusal> {
         let input = Input::read(arguments, &["server", "tool", "full"])?;
-        let (server, tool) = (input.required("server")?, input.required("tool")?);
+        let (server, tool) = addressed(&self.engine, &input)?;
         let full = input.flag("full")?;
         let found = self
             .engine
@@ -234,7 +234,7 @@ impl Discovery {
         context: &Context,
     ) -> Result<Box<RawValue>, Refusal> {
         let input = Input::read(arguments, &["server", "tool", "arguments", "options"])?;
-        let (server, tool) = (input.required("server")?, input.required("tool")?);
+        let (server, tool) = addressed(&self.engine, &input)?;
         let options = input.options()?;
         // The tool's own arguments go on as they were written.
         let given = arguments.and_then(Fields::of);
@@ -249,6 +249,25 @@ impl Discovery {
         };
         let reply = self.engine.execute(&context.caller, execution).await?;
         Ok(told_reply(&reply, &server, &tool))
+    }
+}
+
+/// The server and the tool that are meant. An id in `tool` says both: where the server is not given, and where it is
+/// the same one and has no tool that is called so.
+fn addressed(engine: &Engine, input: &Input) -> Result<(String, String), Bad> {
+    let (server, tool) = (input.text("server")?, input.text("tool")?);
+    let Some(id) = tool.as_deref().and_then(ToolId::parse) else {
+        return Ok((input.required("server")?, input.required("tool")?));
+    };
+    let own = |server: &String| {
+        let snapshot = engine.snapshot();
+        let rack = snapshot.rack(server);
+        let tool = tool.as_deref().unwrap_or_default();
+        server != id.server() || rack.is_some_and(|rack| rack.find(tool).is_some())
+    };
+    match server {
+        Some(server) if own(&server) => Ok((server, input.required("tool")?)),
+        _ => Ok((id.server().to_owned(), id.tool().to_owned())),
     }
 }
 

@@ -1,6 +1,7 @@
 //! `config show`, `validate` and `sources`.
 
 use crate::home::Home;
+use crate::stage::{execute, reader, staged};
 
 /// The example of the documents, with files for two of its three sources.
 fn documented() -> Home {
@@ -150,9 +151,9 @@ fn show_without_any_configuration_has_the_defaults() {
 Status: Enabled
 Cache: Enabled (TTL: 3600s)
 
-Sources (0):
+Sources: none
 
-Tool Rules (0):
+Tool Rules: none
 
 Servers: 0 configured, 0 connected
 Tools: 0 total, 0 enabled
@@ -435,4 +436,29 @@ fn names_from_files_cannot_steer_the_terminal() {
     home.configure("toolRules: [{pattern: [\"a\\u001b[31mb\"], enabled: true}]\n");
     let out = home.run(&["config", "show", "--color", "always"]).out;
     assert!(out.contains("a\\u{1b}[31mb"), "{out:?}");
+}
+
+#[test]
+fn a_server_whose_variable_is_not_set_leaves_the_others_at_work() {
+    let tools = serde_json::json!([reader("echo", &serde_json::json!({}))]);
+    let lame = "  lame: {command: lame, env: {TOKEN: '${NO_SUCH_TOKEN}'}}\n";
+    let home = staged(&tools, lame, "");
+    let checked = home.run(&["config", "validate"]);
+    assert_eq!(checked.code, Some(0), "{}", checked.err);
+    for part in ["lame.env.TOKEN needs NO_SUCH_TOKEN", "lame is set aside"] {
+        assert!(checked.out.contains(part), "{}", checked.out);
+    }
+    assert_eq!(execute(&home, "echo", "{}", &[]).code, Some(0));
+    let found = home.run(&["search", "echo", "--json"]).json();
+    assert_eq!(found["results"][0]["tool"], "echo", "{found}");
+    let why = "the environment variable NO_SUCH_TOKEN is not set";
+    assert_eq!(found["failedServers"]["lame"], why, "{found}");
+    let listed = home.run(&["list"]).out;
+    assert!(listed.contains(why), "{listed}");
+    let looked = home.run(&["doctor"]);
+    assert_eq!(looked.code, Some(3), "{}", looked.err);
+    assert!(looked.out.contains(why), "{}", looked.out);
+    assert!(!looked.out.contains("by hand"), "{}", looked.out);
+    let refused = home.run(&["execute", "lame", "x", "--args", "{}"]);
+    assert!(refused.err.contains(why), "{}", refused.err);
 }

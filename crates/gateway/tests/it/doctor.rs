@@ -69,6 +69,60 @@ fn a_healthy_house_has_nothing_to_do() {
 }
 
 #[test]
+fn an_api_that_cannot_be_called_is_said_with_what_to_set() {
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let home = Home::new();
+    let spec = json!({"openapi": "3.0.0", "info": {"title": "Pay", "version": "1"},
+        "servers": [{"url": format!("http://127.0.0.1:{port}/v1")}],
+        "paths": {"/things": {"get": {"operationId": "listThings",
+            "responses": {"200": {"description": "ok"}}}}}});
+    let spec = home.write("pay.json", &spec.to_string());
+    let look = |private: bool| {
+        home.configure(&format!(
+            "adapters: {{pay: {{spec: '{}', allowPrivateAddresses: {private}}}}}\n",
+            spec.display()
+        ));
+        home.run(&["doctor", "pay"])
+    };
+    let private = look(false);
+    assert_eq!(private.code, Some(3), "{}", private.out);
+    assert_says(
+        &private,
+        &[
+            "✗ pay: calls would be refused: 127.0.0.1 leads to a private",
+            "set `adapters.pay.allowPrivateAddresses: true` in ~/.config/toolcrib/toolcrib.yaml",
+        ],
+    );
+    let fine = look(true);
+    assert_eq!(fine.code, Some(0), "{}", fine.out);
+    assert_says(&fine, &["✓ pay: 1 tool in "]);
+    drop(listener);
+    let gone = look(true);
+    assert_eq!(gone.code, Some(3), "{}", gone.out);
+    assert_says(
+        &gone,
+        &[
+            "✗ pay: its description is read, but it cannot be reached",
+            "`adapters.pay.baseUrl` in ~/.config/toolcrib/toolcrib.yaml",
+        ],
+    );
+}
+
+#[test]
+fn a_file_that_is_no_store_is_not_said_to_want_permissions() {
+    let home = healthy();
+    home.write(
+        ".local/share/toolcrib/store/toolcrib.db",
+        "this is no database, whatever its name says",
+    );
+    let said = home.run(&["doctor", "--offline"]);
+    assert_eq!(said.code, Some(3), "{}", said.out);
+    assert_says(&said, &["✗ database: ", "move the file away"]);
+    assert!(!said.out.contains("can be written"), "{}", said.out);
+}
+
+#[test]
 fn a_file_of_a_client_that_is_broken_is_a_configuration_error() {
     let home = healthy();
     home.write(".gemini/settings.json", "{");
@@ -212,6 +266,8 @@ fn stats_count_tokens_calls_hits_and_times() {
     assert_ne!(execute(&home, "echo", r#"{"at": 7}"#, &[]).code, Some(0));
     let json = home.run(&["stats", "--since", "1h", "--json"]).json();
     assert_eq!(json["tokens"]["tools"], 1, "{json}");
+    let since = json["since"].as_str().unwrap();
+    assert!(since.parse::<jiff::Timestamp>().is_ok(), "{since}");
     let tokens = |name: &str| json["tokens"][name].as_u64().unwrap();
     assert!(
         tokens("everything") > 10 && (200..400).contains(&tokens("surface")),

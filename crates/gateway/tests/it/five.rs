@@ -4,6 +4,8 @@
     reason = "a literal at the call reads better"
 )]
 
+mod meant;
+
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Stdio};
 

@@ -1,8 +1,10 @@
 //! `import`.
 
 use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
 
 use crate::home::{Home, names};
+use crate::terminal::together;
 
 /// A home with the files of three clients that overlap.
 fn furnished() -> Home {
@@ -111,6 +113,40 @@ fn a_dry_run_prints_what_would_be_written() {
 }
 
 #[test]
+fn on_a_terminal_a_dry_run_shows_no_secret_and_says_where_it_is() {
+    let home = furnished();
+    let arguments = ["import", "--dry-run"];
+    let shown = together(&home, &arguments);
+    assert!(!shown.contains("ghp_"), "{shown}");
+    assert!(shown.contains("GITHUB_TOKEN: \"***\""), "{shown}");
+    assert!(shown.contains("${REMOTE_KEY}"), "{shown}");
+    assert!(shown.contains("they are whole in a pipe"), "{shown}");
+    let piped = home.run(&arguments);
+    assert!(piped.out.contains("ghp_0123"), "{}", piped.out);
+    assert!(!piped.err.contains("in a pipe"), "{}", piped.err);
+}
+
+#[test]
+fn of_two_that_write_at_once_one_is_told_that_the_file_is_there() {
+    for _ in 0..5 {
+        let home = furnished();
+        let start = || {
+            let mut command = home.command(&["import", "--write"]);
+            command.stdout(Stdio::piped()).stderr(Stdio::piped());
+            command.spawn().unwrap()
+        };
+        let both = [start(), start()].map(|child| child.wait_with_output().unwrap());
+        let mut codes = both.each_ref().map(|output| output.status.code());
+        codes.sort_unstable();
+        assert_eq!(codes, [Some(0), Some(2)]);
+        let refused = both.iter().find(|output| !output.status.success());
+        let said = String::from_utf8_lossy(&refused.unwrap().stderr);
+        assert!(said.contains("is there already"), "{said}");
+        assert_eq!(names(&home.path(".config/toolcrib")), ["toolcrib.yaml"]);
+    }
+}
+
+#[test]
 fn json_names_servers_files_and_what_was_skipped() {
     let json = furnished().run(&["import", "--json"]).json();
     let status = |name: &str, client: &str| {
@@ -167,6 +203,9 @@ fn one_broken_file_does_not_keep_the_others_from_being_imported() {
         .map(|file| file["state"].as_str().unwrap())
         .collect();
     assert_eq!(states, ["read", "untrusted", "broken"]);
+    let told = &json["files"][2]["diagnostics"][0];
+    assert_eq!((&told["line"], &told["column"]), (&1.into(), &1.into()));
+    assert!(told["message"].is_string(), "{json}");
     assert!(said.err.contains("mcp.json:1:1\n"), "{}", said.err);
     assert!(said.err.contains("what else was found"), "{}", said.err);
     assert!(said.out.contains("1 server found"), "{}", said.out);

@@ -15,6 +15,7 @@ mod completions;
 mod config;
 mod counter;
 mod demo;
+mod destinations;
 mod doctor;
 mod door;
 mod door_reload;

@@ -110,6 +110,34 @@ fn a_key_is_shown_once_listed_without_its_secret_and_revoked() {
 }
 
 #[test]
+fn a_scope_that_nothing_needs_and_a_name_in_use_are_told() {
+    let home = Home::new();
+    home.configure(
+        "servers: {notes: {command: notes}}\npolicy: {overrides: [{pattern: ['pay*'], requiredScopes: ['bank:pay']}]}\n",
+    );
+    let check = |scope: &str, told: &str| {
+        let said = home.run(&["keys", "create", scope, "--scope", scope]);
+        assert_eq!(said.code, Some(0), "{scope} {}", said.err);
+        let odd = said.err.contains("nothing that is known needs");
+        assert_eq!(odd, !told.is_empty(), "{scope} {}", said.err);
+        assert!(said.err.contains(told), "{scope} {}", said.err);
+    };
+    check("notes:reed", "did you mean notes:read?");
+    check("bad", "SERVER:read, SERVER:write or SERVER:delete");
+    check("a:b:c", "needs the scope a:b:c");
+    for scope in ["notes:read", "bank:pay", "toolcrib:admin", "*", "other:*"] {
+        check(scope, "");
+    }
+    let again = home.run(&["keys", "create", "bad", "--scope", "notes:read"]);
+    assert_eq!(again.code, Some(0), "{}", again.err);
+    assert!(
+        again.err.contains("bad is the name of the key"),
+        "{}",
+        again.err
+    );
+}
+
+#[test]
 fn a_key_with_a_scope_that_is_none_is_not_made() {
     let home = Home::new();
     let said = home.run(&["keys", "create", "x", "--scope", "not a scope"]);
@@ -308,6 +336,11 @@ fn a_log_that_was_meddled_with_is_found_out() {
     let said = home.run(&["audit", "verify"]);
     assert_eq!(said.code, Some(3), "{}", said.out);
     assert!(said.out.contains("not intact"), "{}", said.out);
+    let told = home.run(&["audit", "verify", "--json"]);
+    assert_eq!(
+        (told.code, &told.json()["intact"]),
+        (Some(3), &false.into())
+    );
 }
 
 #[test]

@@ -452,3 +452,35 @@ fn an_agent_can_ask_for_a_server_and_never_approve_it() {
     );
     client.end();
 }
+
+#[test]
+fn what_a_tool_answers_beside_text_is_told_and_in_json_it_is_there() {
+    let home = Home::new();
+    home.configure(&fixture(""));
+    let execute = |tool: &str, more: &[&str]| {
+        let said = home.run(&[&["execute", "fixture", tool, "--args", "{}"], more].concat());
+        assert_eq!(said.code, Some(0), "{tool} {}", said.err);
+        said
+    };
+    let shown = |tool: &str| {
+        let out = execute(tool, &[]).out;
+        let (_, result) = out.split_once("Result:\n").unwrap();
+        result.to_owned()
+    };
+    let image = "  [image/png, 70 bytes]\n";
+    assert_eq!(shown("test_image_content"), image);
+    assert_eq!(
+        shown("test_multiple_content_types"),
+        format!(
+            "  Multiple content types test:\n{image}  [resource test://mixed-content-resource: application/json, 27 bytes]\n"
+        )
+    );
+    let json = execute("test_multiple_content_types", &["--json"]).json();
+    assert_eq!(json["result"], "Multiple content types test:");
+    assert_eq!(json["content"][1]["type"], "image", "{json}");
+    assert!(json["content"][1]["data"].is_string(), "{json}");
+    let json = execute("test_image_content", &["--json"]).json();
+    assert_eq!(json["result"][0]["type"], "image", "{json}");
+    let json = execute("test_simple_text", &["--json"]).json();
+    assert_eq!(json.get("content"), None, "{json}");
+}

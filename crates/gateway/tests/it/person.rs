@@ -62,7 +62,18 @@ fn a_tool_that_changes_waits_until_a_person_has_seen_the_difference() {
     assert_eq!(checked.code, Some(0), "{}", checked.err);
     assert!(checked.out.contains("stage:effect: "), "{}", checked.out);
 
-    let said = home.run(&["approve", "stage:effect"]);
+    // Where nobody can be asked, what shows signs of deceit is not approved in passing.
+    for command in [&["approve", "stage:effect"][..], &["approve", "stage"]] {
+        let said = home.run(command);
+        assert_eq!(said.code, Some(1), "{}", said.err);
+        assert!(said.err.contains("signs of deceit"), "{}", said.err);
+        assert!(said.err.contains("--yes"), "{}", said.err);
+    }
+    assert_eq!(
+        code(&home, "effect", r#"{"key": "2"}"#, &[]),
+        "APPROVAL_REQUIRED"
+    );
+    let said = home.run(&["approve", "stage:effect", "--yes"]);
     assert!(
         said.out.contains("stage:effect is approved"),
         "{} {}",
@@ -79,10 +90,8 @@ fn a_tool_that_changes_waits_until_a_person_has_seen_the_difference() {
         .filter(|record| record["tool_id"] == "stage:effect")
         .map(|record| record["error_code"].clone())
         .collect();
-    assert_eq!(
-        recorded,
-        [Value::Null, "APPROVAL_REQUIRED".into(), Value::Null]
-    );
+    let refused = || Value::from("APPROVAL_REQUIRED");
+    assert_eq!(recorded, [Value::Null, refused(), refused(), Value::Null]);
 }
 
 #[test]
@@ -170,4 +179,86 @@ fn a_person_confirms_one_call_and_it_runs_once() {
         .map(|record| record["outcome"].as_str().unwrap().to_owned())
         .collect();
     assert_eq!(outcomes, ["refused", "refused", "refused", "ok", "refused"]);
+}
+
+#[test]
+fn a_change_waits_as_soon_as_a_list_is_read_and_lapses_when_it_is_taken_back() {
+    let first = reader("echo", &json!({}));
+    let mut second = first.clone();
+    second["description"] = "Does echo, and more.".into();
+    let home = staged(&json!([first.clone()]), "", "");
+    assert_eq!(execute(&home, "echo", "{}", &[]).code, Some(0));
+    let waits = |tools: &Value, refresh: &[&str]| {
+        offer(&home, &json!([tools]));
+        let said = home.run(refresh);
+        assert_eq!(said.code, Some(0), "{refresh:?} {}", said.err);
+        let listed = home.run(&["approvals", "list", "--json"]).json();
+        let listed = listed["approvals"].as_array().unwrap().len();
+        let refused = code(&home, "echo", "{}", &[]) == "APPROVAL_REQUIRED";
+        assert_eq!(listed == 1, refused, "{refresh:?}");
+        (refused, said)
+    };
+    for refresh in [&["cache", "warm", "--fresh"][..], &["doctor", "stage"]] {
+        let (refused, said) = waits(&second, refresh);
+        assert!(refused, "{refresh:?}");
+        let told = format!("{}{}", said.out, said.err);
+        assert!(told.contains("1 tool waiting for approval"), "{told}");
+        assert!(!waits(&first, refresh).0, "{refresh:?}");
+        let said = home.run(&["approve", "stage:echo"]);
+        assert!(said.err.contains("APPROVAL_NOT_FOUND"), "{}", said.err);
+    }
+    assert!(waits(&second, &["cache", "warm", "--fresh"]).0);
+    let said = home.run(&["approve", "stage:echo"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(execute(&home, "echo", "{}", &[]).code, Some(0));
+}
+
+#[test]
+fn what_waits_is_known_before_anything_was_run() {
+    let tools = json!([reader("echo", &json!({}))]);
+    let home = staged(&tools, "", "policy: {approval: all}\n");
+    let said = home.run(&["cache", "warm"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let listed = home.run(&["approvals", "list"]).out;
+    assert!(listed.contains("stage:echo"), "{listed}");
+    let said = home.run(&["approve", "stage:echo"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(execute(&home, "echo", "{}", &[]).code, Some(0));
+}
+
+#[test]
+fn a_search_that_finds_nothing_says_what_stands_in_the_way() {
+    let tools = json!([reader("look_up", &json!({}))]);
+    let home = staged(&tools, "", "policy: {approval: all}\n");
+    let check = |arguments: &[&str], code: i32, part: &str| {
+        let said = home.run(&[&["search"], arguments].concat());
+        assert_eq!(
+            said.code,
+            Some(code),
+            "{arguments:?} {}{}",
+            said.out,
+            said.err
+        );
+        assert!(said.err.contains(part), "{arguments:?} {}", said.err);
+    };
+    check(&["look up"], 2, "1 tool that may fit waits for approval");
+    check(&["look up"], 2, "`toolcrib approvals list`");
+    assert_eq!(home.run(&["approve", "stage:look_up"]).code, Some(0));
+    check(&["look up"], 0, "");
+    check(
+        &["look up", "--pattern", "*zebra*"],
+        2,
+        "the pattern \"*zebra*\" matches the name of none",
+    );
+    check(
+        &["xylophone", "--pattern", "*look*"],
+        2,
+        "none of the 1 tools that the pattern",
+    );
+    check(
+        &["look up", "--pattern", "/(/"],
+        1,
+        "--pattern cannot be used",
+    );
+    check(&["xylophone"], 2, "try other words");
 }

@@ -63,7 +63,11 @@ fn files_are_checked_each_with_its_place() {
         "{}",
         said.out
     );
-    assert!(said.out.contains("✗ gone.rtfs: "), "{}", said.out);
+    assert!(
+        said.out.contains("✗ gone.rtfs: it is not there"),
+        "{}",
+        said.out
+    );
     assert!(said.err.contains("2 of 3 files"), "{}", said.err);
 }
 
@@ -73,4 +77,6 @@ fn a_check_that_fails_is_one_json_value() {
     let said = home.run(&["rtfs", "check", "gone.rtfs", "--json"]);
     assert_eq!(said.code, Some(1), "{}", said.err);
     assert_eq!(said.json()["files"][0]["ok"], false);
+    let said = home.run(&["rtfs", "check", "gone.rtfs"]);
+    assert!(said.err.contains("the file cannot be read"), "{}", said.err);
 }

@@ -141,6 +141,136 @@ fn of_a_file_that_was_removed_the_backup_is_named() {
     );
     let backup = "The file before setup is ~/.cursor/mcp.json.toolcrib-backup-";
     assert!(said.err.contains(backup), "{}", said.err);
+    let kept = format!(
+        "~/{TARGET} stays as it is, because it alone has the servers that ~/.cursor/mcp.json had.\n"
+    );
+    assert!(said.out.ends_with(&kept), "{}", said.out);
+    assert_eq!(configured(&home), ["a"]);
+    assert_eq!(
+        home.run(&["setup", "--undo"]).out,
+        "Setup has changed nothing here.\n"
+    );
+}
+
+#[test]
+fn servers_of_a_file_that_was_removed_are_kept_also_when_another_client_is_taken_back_last() {
+    let home = furnished();
+    home.run(&["setup", "--yes"]);
+    std::fs::remove_file(home.path(".cursor/mcp.json")).unwrap();
+    let said = home.run(&["setup", "--undo", "cursor"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let json = home.run(&["setup", "--undo", "codex", "--json"]).json();
+    assert_eq!(json["files"][0]["outcome"], "restored", "{json}");
+    assert_eq!(json["files"][1]["outcome"], "kept", "{json}");
+    assert_eq!(configured(&home), ["a", "b"]);
+}
+
+#[test]
+fn an_entry_that_was_deleted_by_hand_is_not_said_to_be_taken_out() {
+    let home = furnished();
+    home.run(&["setup", "--yes", "cursor"]);
+    home.write(".cursor/mcp.json", "{\"mcpServers\": {}}\n");
+    let said = home.run(&["setup", "--undo", "--dry-run"]);
+    let told = "~/.cursor/mcp.json was edited since: only a would be put back.\n";
+    assert!(said.out.starts_with(told), "{}", said.out);
+    let said = home.run(&["setup", "--undo"]);
+    let told = "~/.cursor/mcp.json was edited since and had nothing of Toolcrib any more: a put back; your changes stay.\n";
+    assert!(said.out.starts_with(told), "{}", said.out);
+    assert!(read(&home, ".cursor/mcp.json").contains("${env:HOME}"));
+}
+
+#[test]
+fn what_undo_would_do_is_shown_and_not_done() {
+    let home = furnished();
+    for client in ["cursor", "codex"] {
+        assert_eq!(home.run(&["setup", "--yes", client]).code, Some(0));
+    }
+    let ours = read(&home, ".cursor/mcp.json");
+    let said = home.run(&["setup", "--undo", "--dry-run"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let lines: Vec<&str> = said.out.lines().collect();
+    assert_eq!(
+        lines,
+        [
+            "~/.codex/config.toml would be as it was before, every byte of it.",
+            "~/.cursor/mcp.json would be as it was before, every byte of it.",
+            "~/.config/toolcrib/toolcrib.yaml was made by setup and would be gone.",
+        ]
+    );
+    assert!(said.err.contains("Nothing was changed"), "{}", said.err);
+    let json = home.run(&["setup", "--undo", "--dry-run", "--json"]).json();
+    assert_eq!(json["dryRun"], true);
+    assert_eq!(json["files"][2]["outcome"], "deleted", "{json}");
+    assert_eq!(read(&home, ".cursor/mcp.json"), ours);
+    assert_eq!(configured(&home), ["a", "b"]);
+    assert_eq!(home.run(&["setup", "--undo"]).code, Some(0));
+    assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
+    assert!(!home.path(TARGET).exists());
+}
+
+#[test]
+fn of_two_at_once_the_second_finds_what_the_first_has_done() {
+    let home = furnished();
+    for _ in 0..5 {
+        let start = || {
+            let mut command = home.command(&["setup", "--yes", "--json"]);
+            command.stdout(std::process::Stdio::piped());
+            command.spawn().unwrap()
+        };
+        let both = [start(), start()].map(|child| child.wait_with_output().unwrap());
+        let mut outcomes: Vec<String> = both
+            .iter()
+            .map(|output| {
+                let json: Value = serde_json::from_slice(&output.stdout).unwrap();
+                json["clients"][0]["outcome"].as_str().unwrap().to_owned()
+            })
+            .collect();
+        outcomes.sort();
+        assert_eq!(outcomes, ["changed", "unchanged"]);
+        assert_eq!(configured(&home), ["a", "b"]);
+        assert_eq!(home.run(&["setup", "--undo"]).code, Some(0));
+        assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
+        assert_eq!(names(&home.path(".cursor")), ["mcp.json"]);
+        assert_eq!(names(&home.path(".codex")), ["config.toml"]);
+        assert!(names(&home.path(".config/toolcrib")).is_empty());
+    }
+}
+
+#[test]
+fn a_server_that_comes_with_the_program_is_a_server_like_any_other() {
+    let home = Home::new();
+    let text = r#"{"mcpServers":{"notes":{"command":"toolcrib","args":["workshop","notes"]}}}"#;
+    home.write(".cursor/mcp.json", text);
+    let doctor = home.run(&["doctor", "--offline"]);
+    assert!(
+        doctor
+            .out
+            .contains("~/.cursor/mcp.json does not have Toolcrib"),
+        "{}",
+        doctor.out
+    );
+    let json = home.run(&["import", "--json"]).json();
+    assert_eq!(json["servers"][0]["status"], "imported", "{json}");
+    assert_eq!(home.run(&["setup", "--yes"]).code, Some(0));
+    assert_eq!(configured(&home), ["notes"]);
+    let again = home.run(&["setup", "--yes", "--json"]).json();
+    assert_eq!(again["clients"][0]["outcome"], "unchanged", "{again}");
+}
+
+#[test]
+fn a_client_without_a_file_is_said_to_get_one() {
+    let home = Home::new();
+    std::fs::create_dir(home.path(".cursor")).unwrap();
+    let said = home.run(&["setup", "--dry-run"]);
+    assert!(
+        said.out
+            .contains("~/.cursor/mcp.json  no file yet, one is made"),
+        "{}",
+        said.out
+    );
+    let json = home.run(&["setup", "--dry-run", "--json"]).json();
+    assert_eq!(json["clients"][0]["outcome"], "created", "{json}");
+    assert!(names(&home.path(".cursor")).is_empty());
 }
 
 #[test]
@@ -222,10 +352,22 @@ fn without_a_terminal_it_says_what_to_pass_and_changes_nothing() {
     let said = home.run(&["setup", "--dry-run"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
     assert!(said.out.contains("off: it needs NOT_SET"), "{}", said.out);
+    let json = home.run(&["setup", "--dry-run", "--json"]).json();
+    assert_eq!(json["dryRun"], true);
+    let told = |index: usize| {
+        let client = &json["clients"][index];
+        [&client["client"], &client["outcome"], &client["moved"][0]]
+    };
+    assert_eq!(told(0), ["cursor", "changed", "a"], "{json}");
+    assert_eq!(told(1), ["codex", "changed", "b"], "{json}");
+    let stays = &json["clients"][0]["stays"][0]["reason"];
+    assert_eq!(stays, "it needs NOT_SET, which is not set here");
     assert_eq!(
-        home.run(&["setup", "--dry-run", "--json"]).json()["dryRun"],
-        true
+        json["configuration"]["added"],
+        serde_json::json!(["a", "b"])
     );
+    assert_eq!(json["clients"][0]["backup"], Value::Null);
+    assert_eq!(names(&home.path(".cursor")), ["mcp.json"]);
     assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
     assert!(!home.path(TARGET).exists());
 }

@@ -337,9 +337,10 @@ impl Supervisor {
                 return Err(Failure::Overloaded);
             }
         }
+        let is_spare = *key == Key::Shared && !slots.is_empty();
         let slot = slots
             .entry(key.clone())
-            .or_insert_with(|| Arc::new(Slot::new(is_child)));
+            .or_insert_with(|| Arc::new(Slot::new(is_child, is_spare)));
         Ok(slot.use_it())
     }
 

@@ -110,6 +110,15 @@ impl Adapter {
         Some((base.host_str()?.to_owned(), base.port_or_known_default()?))
     }
 
+    /// Looks whether the address that calls go to may be connected to, and can be. Nothing is sent.
+    pub async fn reach(&self) -> Result<(), Failure> {
+        let Some(operation) = self.api.operations.first() else {
+            return Ok(());
+        };
+        let base = self.base(operation).map_err(Failure::Configuration)?;
+        guard::reach(&base, self.settings.allow_private).await
+    }
+
     /// Makes the call that a permit allows. An answer of any status is an answer; a failure is when
     /// there is none. What the permit lets be repeated is tried again within its deadline. The API is
     /// told the trace that the call belongs to.

@@ -7,9 +7,13 @@ use std::future::Future;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::pin::Pin;
 use std::sync::Arc;
+use std::time::Duration;
 
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
+use toolcrib_core::limits::ADAPTER_CONNECT_TIMEOUT_MS;
 use url::{Host, Url};
+
+use super::failure::Failure;
 
 /// A host that leads to an address which may not be connected to.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -73,6 +77,42 @@ pub(super) fn check_literal(url: &Url) -> Result<(), Private> {
     Err(Private {
         host: address.to_string(),
     })
+}
+
+/// Opens a connection to the host of an address, and closes it.
+pub(super) async fn reach(url: &Url, allow_private: bool) -> Result<(), Failure> {
+    if !allow_private {
+        check_literal(url).map_err(|private| Failure::Private(private.host))?;
+    }
+    let patience = Duration::from_millis(ADAPTER_CONNECT_TIMEOUT_MS);
+    let connecting = connect(url, allow_private);
+    match tokio::time::timeout(patience, connecting).await {
+        Ok(connected) => connected,
+        Err(_) => Err(Failure::TimedOut(patience)),
+    }
+}
+
+async fn connect(url: &Url, allow_private: bool) -> Result<(), Failure> {
+    let unreachable = |error: std::io::Error| Failure::Unreachable(error.to_string());
+    let nowhere = || Failure::Configuration("its address names no host".to_owned());
+    let port = url.port_or_known_default().ok_or_else(nowhere)?;
+    let found = match url.host().ok_or_else(nowhere)? {
+        Host::Ipv4(address) => vec![SocketAddr::new(address.into(), port)],
+        Host::Ipv6(address) => vec![SocketAddr::new(address.into(), port)],
+        Host::Domain(name) => {
+            let found = tokio::net::lookup_host((name, port)).await;
+            let found: Vec<SocketAddr> = found.map_err(unreachable)?.collect();
+            let kept = found.iter().copied();
+            let kept = kept.filter(|address| allow_private || is_public(address.ip()));
+            let kept: Vec<SocketAddr> = kept.collect();
+            if kept.is_empty() && !found.is_empty() {
+                return Err(Failure::Private(name.to_owned()));
+            }
+            kept
+        }
+    };
+    let connected = tokio::net::TcpStream::connect(&found[..]).await;
+    connected.map(drop).map_err(unreachable)
 }
 
 /// The addresses of a name.
@@ -172,6 +212,24 @@ mod tests {
             assert!(check_literal(&Url::parse(url).unwrap()).is_err(), "{url}");
         }
         assert!(check_literal(&Url::parse("http://example.com/").unwrap()).is_ok());
+    }
+
+    #[tokio::test]
+    async fn what_may_not_be_connected_to_or_cannot_be_is_told_apart() {
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let check = async |host: &str, port: u16, allow: bool| {
+            let url = Url::parse(&format!("http://{host}:{port}/v1")).unwrap();
+            reach(&url, allow).await
+        };
+        for host in ["127.0.0.1", "localhost"] {
+            assert_eq!(check(host, port, true).await, Ok(()), "{host}");
+            let refused = check(host, port, false).await;
+            assert_eq!(refused, Err(Failure::Private(host.to_owned())));
+        }
+        drop(listener);
+        let gone = check("127.0.0.1", port, true).await;
+        assert!(matches!(gone, Err(Failure::Unreachable(_))), "{gone:?}");
     }
 
     #[tokio::test]

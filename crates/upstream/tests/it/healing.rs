@@ -38,6 +38,34 @@ async fn an_idle_connection_is_closed_after_five_minutes_and_not_before() {
 }
 
 #[tokio::test(start_paused = true)]
+async fn a_connection_for_lists_beside_those_of_callers_is_closed_soon() {
+    let dialer = Scripted::new(|_, message| fine(message));
+    let pool = pool(&dialer, |_| {});
+    let seconds = async |seconds| {
+        tokio::time::sleep(Duration::from_secs(seconds)).await;
+        (dialer.opened(), dialer.closed())
+    };
+    let list = async || {
+        let listing = pool.list("s", &Key::Shared, What::Tools, patient()).await;
+        listing.unwrap();
+    };
+    call_with(&pool, "t", "{}", false, |call| {
+        call.key = Key::Principal("a".to_owned());
+    })
+    .await
+    .unwrap();
+    list().await;
+    assert_eq!(seconds(9).await, (2, 0));
+    list().await;
+    assert_eq!(seconds(9).await, (2, 0));
+    assert_eq!(seconds(2).await, (2, 1), "nobody takes it over");
+    list().await;
+    call(&pool, "t", "{}").await.unwrap();
+    assert_eq!(seconds(60).await, (3, 1), "what is called over it keeps it");
+    assert_eq!(seconds(300).await, (3, 3));
+}
+
+#[tokio::test(start_paused = true)]
 async fn a_connection_that_is_to_stay_stays() {
     let dialer = Scripted::new(|_, message| fine(message));
     let pool = pool(&dialer, |endpoint| endpoint.idle_close = None);

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use toolcrib_config::load::Config;
+use toolcrib_config::model::Server;
 use toolcrib_config::surroundings::Surroundings;
 use toolcrib_core::Code;
 use toolcrib_store::Store;
@@ -10,12 +11,12 @@ use toolcrib_upstream::mcp::oauth::TokenStore;
 
 use crate::cli::counter::{chosen, counting};
 use crate::cli::shown::counted;
-use crate::cli::{Context, running};
+use crate::cli::{Context, now_ms, running};
 use crate::engine::clock::Clock;
 use crate::engine::connections::{Connections, Users};
 use crate::engine::discovery::{DiscoveryOptions, Event, WarmStats};
-use crate::engine::pack_kept;
 use crate::engine::upstream::Upstream as _;
+use crate::engine::{observe_kept, pack_kept};
 use crate::failure::Failure;
 use crate::storage;
 use crate::tokens::Tokens;
@@ -37,8 +38,10 @@ pub(super) fn run(
     };
     let progress = Arc::new(Progress::waiting(servers.len()));
     let surroundings = context.surroundings.clone();
-    let stats = running::runtime()?.block_on(async {
-        let store = logins(&config, &surroundings).await;
+    let (stats, waiting) = running::runtime()?.block_on(async {
+        // Logins are kept in it, and what was accepted.
+        let opened = storage::open_to_look(&config, &surroundings).await;
+        let store = opened.ok().map(|(store, _)| store);
         let connections = connections(surroundings, store.as_ref());
         let config = Arc::new(config);
         connections.configure(&config);
@@ -55,22 +58,43 @@ pub(super) fn run(
         let stats = counting(context, &progress, warming).await;
         progress.end();
         pack_kept(&config, &connections);
-        connections.close().await;
+        let mut waiting = 0;
         if let Some(store) = store {
+            observe(context, &config, &connections, &store).await;
+            let pending = store.pending_tools().await.unwrap_or_default();
+            let of = |server: &Server| pending.get(&server.name).copied();
+            waiting = servers.iter().filter_map(of).sum();
             store.close().await;
         }
-        Ok::<_, Failure>(stats)
+        connections.close().await;
+        Ok::<_, Failure>((stats, waiting))
     })?;
+    if waiting > 0 && !context.ui.is_json() {
+        let tools = counted(usize::try_from(waiting).unwrap_or(usize::MAX), "tool");
+        let line = format!("{tools} waiting for approval; `toolcrib approvals list` shows them.");
+        context.ui.note(line);
+    }
     tell(context, &stats)
 }
 
-/// The store, where there is one: logins are kept in it.
-async fn logins(config: &Config, surroundings: &Surroundings) -> Option<Store> {
-    if !storage::path(config, surroundings).exists() {
-        return None;
+/// Holds the lists that are kept against what was accepted, so that what is said to wait is what a call would be
+/// refused for. Asks no server.
+pub(in crate::cli) async fn observed(context: &mut Context, config: &Arc<Config>, store: &Store) {
+    let connections = connections(context.surroundings.clone(), None);
+    connections.configure(config);
+    observe(context, config, &connections, store).await;
+}
+
+async fn observe(
+    context: &mut Context,
+    config: &Arc<Config>,
+    connections: &Connections,
+    store: &Store,
+) {
+    if let Err(error) = observe_kept(config, connections, store, now_ms()).await {
+        let why = format!("what changed in kept lists cannot be put down: {error}");
+        context.ui.note(why);
     }
-    let opened = storage::open_to_look(config, surroundings).await;
-    opened.ok().map(|(store, _)| store)
 }
 
 /// Connections for one command, with the logins of a store.

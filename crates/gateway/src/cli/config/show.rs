@@ -117,9 +117,17 @@ pub(super) fn source_line(source: &SourceReport) -> Line {
     }
 }
 
+/// What stands above a list, or in its place where it is empty.
+pub(super) fn list_heading(name: &str, count: usize) -> String {
+    match count {
+        0 => format!("{name}: none"),
+        count => format!("{name} ({count}):"),
+    }
+}
+
 fn sources(context: &mut Context, config: &Config) {
     let shown = shown_sources(config);
-    context.ui.line(format!("Sources ({}):", shown.len()));
+    context.ui.line(list_heading("Sources", shown.len()));
     for source in shown {
         context.ui.line(source_line(source));
     }
@@ -132,7 +140,7 @@ fn rules(context: &mut Context, config: &Config) {
         .iter()
         .map(|file| file.settings.tool_rules.len())
         .sum();
-    context.ui.line(format!("Tool Rules ({total}):"));
+    context.ui.line(list_heading("Tool Rules", total));
     let mut number = 0;
     for (layer, file) in config.files.iter().enumerate() {
         for rule in &file.settings.tool_rules {

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use toolcrib_config::load::{Config, SourceReport, SourceState, candidates};
 use toolcrib_config::{Diagnostic, Severity};
 
-use super::show::source_line;
+use super::show::{list_heading, source_line};
 use crate::cli::Context;
 use crate::failure::Failure;
 use crate::finding::Finding;
@@ -88,7 +88,7 @@ impl Sources {
         // What does not load has perhaps more sources than were found.
         if ended.is_ok() || !shown.is_empty() {
             context.ui.gap();
-            context.ui.line(format!("Sources ({}):", shown.len()));
+            context.ui.line(list_heading("Sources", shown.len()));
         }
         for source in shown {
             let line = source_line(source);

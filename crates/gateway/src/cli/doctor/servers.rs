@@ -7,6 +7,7 @@ use futures::StreamExt;
 use toolcrib_config::load::Config;
 use toolcrib_store::Store;
 use toolcrib_upstream::mcp::oauth::TokenStore;
+use toolcrib_upstream::rest;
 
 use super::{Check, Doctor, State, counted};
 use crate::cli::counter::{counting, unknown_server};
@@ -14,6 +15,7 @@ use crate::cli::{Context, now_ms};
 use crate::engine::clock::Clock;
 use crate::engine::connections::{Connections, Users};
 use crate::engine::discovery::DiscoveryError;
+use crate::engine::observe_list;
 use crate::engine::upstream::{List, Upstream as _, Wish};
 use crate::failure::Failure;
 use crate::tokens::Tokens;
@@ -130,15 +132,25 @@ async fn ask_all(
             .map(|server| Check::new(AREA, server.name, State::Warning, message))
             .collect();
     };
-    connections.configure(&Arc::new(loaded));
+    let loaded = Arc::new(loaded);
+    connections.configure(&loaded);
+    let visit = Visit {
+        connections: &connections,
+        config: &loaded,
+        store,
+        file: loaded.path.as_ref().map_or_else(
+            || "the configuration".to_owned(),
+            |path| context.surroundings.display(path),
+        ),
+    };
     let parallel = usize::try_from(config.settings.limits.parallel_discoveries).unwrap_or(1);
     let progress = Progress::waiting(servers.len());
     let asking = futures::stream::iter(servers.iter().enumerate())
         .map(|(index, server)| {
-            let (connections, progress) = (&connections, &progress);
+            let (visit, progress) = (&visit, &progress);
             async move {
                 progress.say(&format!("asking {}", server.name));
-                let check = ask(connections, server).await;
+                let check = visit.ask(server).await;
                 progress.step();
                 (index, check)
             }
@@ -152,45 +164,110 @@ async fn ask_all(
     found.into_iter().map(|(_, check)| check).collect()
 }
 
-async fn ask(connections: &Connections, server: &Named) -> Check {
-    let begun = Instant::now();
-    let listed = connections.list(&server.name, Wish::Anew).await;
-    let ms = begun.elapsed().as_millis();
-    let status = connections.pool().status(&server.name);
-    let version = status.and_then(|status| status.version);
-    let check = match listed {
-        Ok(listed) => {
-            let tools = match &listed.list {
-                List::Definitions(items) => items.len(),
-                List::Operations(offers) => offers.len(),
-            };
-            let spoken = version.as_deref().map_or_else(
-                || "REST".to_owned(),
-                |version| format!("MCP {version} ({})", era(version)),
-            );
-            let message = format!("{} in {}, {spoken}", counted(tools, "tool"), time(ms));
-            let check = if ms > SLOW_MS {
-                Check::new(AREA, &server.name, State::Warning, message)
-                    .advise("it is slow to start; its list is kept, so only the first call waits")
-            } else if tools == 0 {
-                Check::new(AREA, &server.name, State::Warning, message)
-                    .advise("it offers no tools; check its arguments and credentials")
-            } else {
-                Check::good(AREA, &server.name, message)
-            };
-            check.with("tools", tools)
+/// What a look at servers is made with.
+struct Visit<'a> {
+    connections: &'a Connections,
+    config: &'a Arc<Config>,
+    store: Option<&'a Store>,
+    /// The configuration file, as a person writes it.
+    file: String,
+}
+
+impl Visit<'_> {
+    async fn ask(&self, server: &Named) -> Check {
+        if let Some(why) = self.config.set_aside.get(&server.name) {
+            let why = format!("set aside: {why}");
+            let advice = "set the variable where Toolcrib is started, or give a default with ${NAME:-…} in the configuration";
+            return Check::new(AREA, &server.name, State::Bad, why).advise(advice);
         }
-        Err(error) => {
-            let advice = advice(&error, server);
-            let message = timed(&said(&error, server), ms);
-            Check::new(AREA, &server.name, State::Bad, message).advise(advice)
+        let connections = self.connections;
+        let begun = Instant::now();
+        let listed = connections.list(&server.name, Wish::Anew).await;
+        let ms = begun.elapsed().as_millis();
+        let status = connections.pool().status(&server.name);
+        let version = status.and_then(|status| status.version);
+        let check = match listed {
+            Ok(listed) => {
+                let tools = match &listed.list {
+                    List::Definitions(items) => items.len(),
+                    List::Operations(offers) => offers.len(),
+                };
+                let spoken = version.as_deref().map_or_else(
+                    || "REST".to_owned(),
+                    |version| format!("MCP {version} ({})", era(version)),
+                );
+                let message = format!("{} in {}, {spoken}", counted(tools, "tool"), time(ms));
+                let check = if ms > SLOW_MS {
+                    Check::new(AREA, &server.name, State::Warning, message).advise(
+                        "it is slow to start; its list is kept, so only the first call waits",
+                    )
+                } else if tools == 0 {
+                    Check::new(AREA, &server.name, State::Warning, message)
+                        .advise("it offers no tools; check its arguments and credentials")
+                } else {
+                    Check::good(AREA, &server.name, message)
+                };
+                self.note(server, listed.list).await;
+                let check = match self.trouble(server).await {
+                    Some(failure) => self.uncallable(server, check, &failure),
+                    None => check,
+                };
+                check.with("tools", tools)
+            }
+            Err(error) => {
+                let advice = advice(&error, server);
+                let message = timed(&said(&error, server), ms);
+                Check::new(AREA, &server.name, State::Bad, message).advise(advice)
+            }
+        };
+        let ms = u64::try_from(ms).unwrap_or(u64::MAX);
+        let check = check.with("ms", ms).with("declares", server.declares);
+        match version {
+            Some(version) => check.with("era", era(&version)).with("protocol", version),
+            None => check,
         }
-    };
-    let ms = u64::try_from(ms).unwrap_or(u64::MAX);
-    let check = check.with("ms", ms).with("declares", server.declares);
-    match version {
-        Some(version) => check.with("era", era(&version)).with("protocol", version),
-        None => check,
+    }
+
+    /// What would keep the calls of an API from being made.
+    async fn trouble(&self, server: &Named) -> Option<rest::Failure> {
+        let adapter = self.connections.described(&server.name)?;
+        adapter.reach().await.err()
+    }
+
+    /// What is said of an API whose description is fine and that cannot be called, and what to set.
+    fn uncallable(&self, server: &Named, check: Check, failure: &rest::Failure) -> Check {
+        let (name, file) = (&server.name, &self.file);
+        let advice = match failure {
+            rest::Failure::Private(_) => format!(
+                "set `adapters.{name}.allowPrivateAddresses: true` in {file} if that address is meant, or another `baseUrl`"
+            ),
+            _ => format!(
+                "see that the API runs and the network leads there, or set `adapters.{name}.baseUrl` in {file}"
+            ),
+        };
+        let message = match failure {
+            rest::Failure::Private(host) => {
+                format!("calls would be refused: {host} leads to a private or link-local address")
+            }
+            failure => format!("its description is read, but {failure}"),
+        };
+        Check {
+            state: State::Bad,
+            message,
+            ..check
+        }
+        .advise(advice)
+    }
+
+    /// Puts down what changed, so that it waits from now on.
+    async fn note(&self, server: &Named, list: List) {
+        let Some(store) = self.store else {
+            return;
+        };
+        let noted = observe_list(self.config, store, &server.name, list, now_ms()).await;
+        if let Err(error) = noted {
+            tracing::warn!(server = server.name, %error, "what changed cannot be put down");
+        }
     }
 }
 

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use serde_json::{Value, json};
+use toolcrib_config::Severity;
 use toolcrib_config::import::Discovery;
 use toolcrib_config::import::discover::State;
 use toolcrib_config::merge::{Finding, Merged};
@@ -82,9 +83,15 @@ impl Inventory {
                 State::Broken => "broken",
                 State::Untrusted => "untrusted",
             };
-            inventory
-                .files
-                .push(json!({ "client": found.client.id, "path": path, "state": state }));
+            let mut file = json!({ "client": found.client.id, "path": path, "state": state });
+            let told = found.diagnostics.iter();
+            let told = told.filter(|diagnostic| diagnostic.severity != Severity::Note);
+            let told: Vec<crate::finding::Finding> =
+                told.map(crate::finding::Finding::from).collect();
+            if !told.is_empty() {
+                file["diagnostics"] = json!(told);
+            }
+            inventory.files.push(file);
             for server in &found.servers {
                 let (status, note) = if found.state == State::Untrusted {
                     ("untrusted", "not trusted; run `toolcrib trust`".to_owned())

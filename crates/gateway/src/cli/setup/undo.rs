@@ -7,9 +7,10 @@ use toolcrib_config::import::Client;
 
 use crate::cli::{Context, export};
 use crate::failure::Failure;
+use crate::ui::{Line, Tone};
 
 /// Takes back what setup did to the clients, all of them unless some are named. Our own configuration
-/// goes back with the last client.
+/// goes back with the last client. In a rehearsal it only says so.
 pub(super) fn run(
     context: &mut Context,
     mut record: Record,
@@ -45,14 +46,18 @@ pub(super) fn run(
             .iter()
             .map(|(step, why)| refusal(step, why))
             .collect();
-        context
-            .ui
-            .json(&json!({ "files": files, "failures": failures }));
+        context.ui.json(
+            &json!({ "files": files, "failures": failures, "dryRun": record.is_rehearsal() }),
+        );
         // The object above has said it; a second one would not be JSON any more.
         context.ui.mute();
     }
     for (step, reverted) in &done {
-        tell(context, step, reverted);
+        tell(context, step, reverted, record.is_rehearsal());
+    }
+    if record.is_rehearsal() && !done.is_empty() && !context.ui.is_json() {
+        let line = "Nothing was changed; `toolcrib setup --undo` does it.";
+        context.ui.note(Line::new().tone(Tone::Dim, line));
     }
     if done.is_empty() && failed.is_empty() {
         context.ui.line("Setup has changed nothing here.");
@@ -70,6 +75,9 @@ fn note(done: &mut Vec<(Step, Reverted)>, step: Step, reverted: Reverted) {
             *earlier = (step, reverted);
         }
         Some(_) if reverted == Reverted::Nothing => {}
+        Some(earlier) if matches!(reverted, Reverted::Kept | Reverted::Needed(_)) => {
+            *earlier = (step, reverted);
+        }
         _ => done.push((step, reverted)),
     }
 }
@@ -106,18 +114,49 @@ fn outcome(step: &Step, reverted: &Reverted) -> Value {
         Reverted::Gone => ("gone", &[], &[]),
         Reverted::Restored => ("restored", &[], &[]),
         Reverted::Deleted => ("deleted", &[], &[]),
-        Reverted::TakenOut { back, missing } => ("taken-out", back, missing),
-        Reverted::Kept => ("kept", &[], &[]),
+        Reverted::TakenOut {
+            entry: true,
+            back,
+            missing,
+        } => ("taken-out", back, missing),
+        Reverted::TakenOut { back, missing, .. } if back.is_empty() => ("kept", back, missing),
+        Reverted::TakenOut { back, missing, .. } => ("put-back", back, missing),
+        Reverted::Kept | Reverted::Needed(_) => ("kept", &[], &[]),
     };
     json!({ "client": step.client, "file": step.file, "outcome": outcome, "back": back, "missing": missing })
 }
 
-fn tell(context: &mut Context, step: &Step, reverted: &Reverted) {
+fn tell(context: &mut Context, step: &Step, reverted: &Reverted, rehearsal: bool) {
     if context.ui.is_json() {
         return;
     }
+    let told = if rehearsal {
+        foretold(context, step, reverted)
+    } else {
+        told(context, step, reverted)
+    };
+    context.ui.line(told);
+    let missing = match reverted {
+        Reverted::Gone => "",
+        Reverted::TakenOut { missing, .. } => &missing.join(", "),
+        _ => return,
+    };
+    if let Some(backup) = step.backup.as_ref().filter(|backup| backup.exists()) {
+        let backup = context.surroundings.display(backup);
+        context.ui.note(if missing.is_empty() {
+            format!("  The file before setup is {backup}.")
+        } else if rehearsal {
+            format!("  {missing} cannot be put back; copy it from {backup}.")
+        } else {
+            format!("  {missing} could not be put back; copy it from {backup}.")
+        });
+    }
+}
+
+/// What was done, in a sentence.
+fn told(context: &Context, step: &Step, reverted: &Reverted) -> String {
     let file = context.surroundings.display(&step.file);
-    context.ui.line(match reverted {
+    match reverted {
         Reverted::Nothing => format!("{file} has nothing of Toolcrib any more."),
         Reverted::Gone => format!("{file} was removed since and is not put back."),
         Reverted::Restored => format!("{file} is as it was before, every byte of it."),
@@ -125,25 +164,62 @@ fn tell(context: &mut Context, step: &Step, reverted: &Reverted) {
         Reverted::Kept => {
             format!("{file} was edited since and stays as it is, with the servers in it.")
         }
-        Reverted::TakenOut { back, .. } => {
+        Reverted::Needed(other) => {
+            let other = context.surroundings.display(other);
+            format!("{file} stays as it is, because it alone has the servers that {other} had.")
+        }
+        Reverted::TakenOut {
+            entry: true, back, ..
+        } => {
             let back = match back.as_slice() {
                 [] => String::new(),
                 names => format!(" and {} put back", names.join(", ")),
             };
-            format!("{file} was edited since: only Toolcrib's entry was taken out{back}; your changes stay.")
+            format!(
+                "{file} was edited since: only Toolcrib's entry was taken out{back}; your changes stay."
+            )
         }
-    });
-    let missing = match reverted {
-        Reverted::Gone => "",
-        Reverted::TakenOut { missing, .. } => &missing.join(", "),
-        _ => return,
-    };
-    if let Some(backup) = &step.backup {
-        let backup = context.surroundings.display(backup);
-        context.ui.note(if missing.is_empty() {
-            format!("  The file before setup is {backup}.")
-        } else {
-            format!("  {missing} could not be put back; copy it from {backup}.")
-        });
+        Reverted::TakenOut { back, .. } => match back.as_slice() {
+            [] => format!(
+                "{file} was edited since and has nothing of Toolcrib any more; it stays as it is."
+            ),
+            names => format!(
+                "{file} was edited since and had nothing of Toolcrib any more: {} put back; your changes stay.",
+                names.join(", ")
+            ),
+        },
+    }
+}
+
+/// What would be done, in a sentence.
+fn foretold(context: &Context, step: &Step, reverted: &Reverted) -> String {
+    let file = context.surroundings.display(&step.file);
+    match reverted {
+        Reverted::Gone => format!("{file} was removed since and would not be put back."),
+        Reverted::Restored => format!("{file} would be as it was before, every byte of it."),
+        Reverted::Deleted => format!("{file} was made by setup and would be gone."),
+        Reverted::Nothing => format!("{file} would have nothing of Toolcrib any more."),
+        Reverted::Kept => {
+            format!("{file} was edited since and would stay as it is, with the servers in it.")
+        }
+        Reverted::Needed(other) => {
+            let other = context.surroundings.display(other);
+            format!(
+                "{file} would stay as it is, because it alone has the servers that {other} had."
+            )
+        }
+        Reverted::TakenOut { entry, back, .. } => {
+            let out = entry.then(|| "Toolcrib's entry would be taken out".to_owned());
+            let back = match back.as_slice() {
+                [] => None,
+                names => Some(format!("{} would be put back", names.join(", "))),
+            };
+            let parts: Vec<String> = out.into_iter().chain(back).collect();
+            if parts.is_empty() {
+                format!("{file} was edited since and would stay as it is.")
+            } else {
+                format!("{file} was edited since: only {}.", parts.join(" and "))
+            }
+        }
     }
 }

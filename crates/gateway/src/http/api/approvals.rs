@@ -8,7 +8,7 @@ use toolcrib_core::policy::suspicion::Neighbours;
 use toolcrib_core::rtfs::Dialect;
 use toolcrib_core::trace::SpanContext;
 use toolcrib_core::{Code, nearest};
-use toolcrib_store::approval::{State, Verdict};
+use toolcrib_store::approval::{Shown, State, Verdict};
 
 use super::problem::Problem;
 use super::{Asked, Counter, Told, json};
@@ -54,16 +54,7 @@ impl Counter {
             ));
         }
         let body: Value = serde_json::from_str(asked.object(None)?.get()).unwrap_or_default();
-        let known = body.as_object().is_some_and(|fields| fields.len() == 1);
-        let verdict = match body["verdict"].as_str().filter(|_| known) {
-            Some("approve") => Verdict::Approve,
-            Some("reject") => Verdict::Reject,
-            _ => {
-                let why =
-                    "The body must be {\"verdict\": \"approve\"} or {\"verdict\": \"reject\"}.";
-                return Err(Problem::plain(Code::ValidationError, why));
-            }
-        };
+        let (verdict, all_the_same) = verdict(&body)?;
         let desk = request::desk(self.engine());
         let by = asked.caller.principal.to_string();
         for target in question::targets(asked.part("target")) {
@@ -75,6 +66,9 @@ impl Counter {
                         .map_err(|error| Box::new(Error::from(error)))?;
                 }
             }
+            if verdict == Verdict::Approve && !all_the_same {
+                self.ensure_meant(looked.shown())?;
+            }
             let settled = desk.settle(&looked, verdict, &by).await;
             let settled = settled.map_err(|error| request::failure(&error))?;
             if !settled.requests.is_empty() {
@@ -84,6 +78,19 @@ impl Counter {
             }
         }
         Err(nothing())
+    }
+
+    /// Tools that show signs of deceit are not approved in passing.
+    fn ensure_meant(&self, shown: &[Shown]) -> Result<(), Problem> {
+        let neighbours = Neighbours::new(&request::known_tools(self.engine()));
+        let odd = question::odd(shown, &neighbours);
+        if odd.is_empty() {
+            return Ok(());
+        }
+        let why = format!("{} shows signs of deceit.", odd.join(", "));
+        let how = "Read its flags, and send {\"verdict\": \"approve\", \"yes\": true} to approve all the same";
+        let error = Error::new(Code::ConfirmationRequired, why).suggest(how);
+        Err(Problem::of(&error, None))
     }
 
     /// Looks at an unknown server.
@@ -150,6 +157,28 @@ impl Counter {
         let mut told = exported.told();
         told["directory"] = json!(directory);
         Ok(json(&told))
+    }
+}
+
+/// What a person says, and whether they say it whatever is odd about it.
+fn verdict(body: &Value) -> Result<(Verdict, bool), Problem> {
+    let wrong = || {
+        let why = "The body must be {\"verdict\": \"approve\"} or {\"verdict\": \"reject\"}.";
+        Problem::plain(Code::ValidationError, why)
+    };
+    let fields = body.as_object().ok_or_else(wrong)?;
+    let all_the_same = match fields.get("yes") {
+        None => false,
+        Some(yes) => yes.as_bool().ok_or_else(wrong)?,
+    };
+    let known = ["verdict", "yes"];
+    if fields.keys().any(|name| !known.contains(&name.as_str())) {
+        return Err(wrong());
+    }
+    match fields.get("verdict").and_then(Value::as_str) {
+        Some("approve") => Ok((Verdict::Approve, all_the_same)),
+        Some("reject") => Ok((Verdict::Reject, false)),
+        _ => Err(wrong()),
     }
 }
 

@@ -53,6 +53,7 @@ fn approving() {
                 &["approve", "nothing"],
                 &["approve", "stage:look_up"],
                 &["approve", "stge"],
+                &["approve", "stage:look_up", "--yes"],
             ],
         );
         let home = Home::new();

@@ -123,13 +123,17 @@ impl Supervisor {
     async fn watch(self: Arc<Self>, slot: Arc<Slot>, tenant: Arc<Tenant>, place: Place) {
         let mut over = tenant.connection.peer().ending();
         let listening = self.house.tasks.spawn(listen(Arc::clone(&tenant)));
-        let idle = self.endpoint().idle_close;
+        let usual = self.endpoint().idle_close;
         loop {
+            let idle = slot.patience(usual);
             tokio::select! {
                 _ = over.wait_for(Option::is_some) => break,
                 () = tenant.given_up.cancelled() => break,
                 () = slot.unused_for(idle) => {
-                    slot.give_way();
+                    // Meanwhile somebody may have asked for more than lists.
+                    if slot.patience(usual) == idle {
+                        slot.give_way();
+                    }
                 }
                 () = self.closing.cancelled() => {
                     slot.give_up(&tenant, None);

@@ -7,6 +7,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use tokio::time::Instant;
 use tokio_util::sync::CancellationToken;
+use toolcrib_core::limits::LISTING_IDLE_MS;
 
 use crate::mcp::{Connection, Failure, lock};
 
@@ -56,14 +57,17 @@ pub(in crate::mcp) struct Slot {
     pub(in crate::mcp) served: AtomicBool,
     /// Whether anything but lists was asked over it.
     claimed: AtomicBool,
+    /// Whether callers had connections of their own when it was opened, so that nobody needs to take it over.
+    is_spare: bool,
     in_use: AtomicUsize,
     last_used: Mutex<Instant>,
 }
 
 impl Slot {
-    pub(in crate::mcp) fn new(is_child: bool) -> Self {
+    pub(in crate::mcp) fn new(is_child: bool, is_spare: bool) -> Self {
         Self {
             is_child,
+            is_spare,
             state: Mutex::new(State::Empty),
             served: AtomicBool::new(false),
             claimed: AtomicBool::new(false),
@@ -104,6 +108,15 @@ impl Slot {
             State::Open(tenant) if tenant.connection.peer().closed().is_none()
         );
         is_open && !self.is_used() && !self.claimed.load(Ordering::SeqCst)
+    }
+
+    /// How long it stays without being used, where connections stay for so long.
+    pub(in crate::mcp) fn patience(&self, idle: Option<Duration>) -> Option<Duration> {
+        if !self.is_spare || self.claimed.load(Ordering::SeqCst) {
+            return idle;
+        }
+        let brief = Duration::from_millis(LISTING_IDLE_MS);
+        Some(idle.map_or(brief, |idle| idle.min(brief)))
     }
 
     /// Gives the connection up if nobody uses it. True where that was so.
