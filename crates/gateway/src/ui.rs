@@ -5,7 +5,7 @@
 //! from files is [cleaned](line::clean): a name cannot move the cursor or recolour what follows. A
 //! reader that closes the pipe early ends the output, not the program.
 //!
-//! On a terminal lines are [broken between words](wrap) to its width; in a pipe they are left alone.
+//! On a terminal lines are broken between words to its width; in a pipe they are left alone.
 
 pub mod line;
 pub mod progress;

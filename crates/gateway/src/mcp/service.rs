@@ -1,12 +1,14 @@
 //! One surface, served: requests of the stateless era, and what both eras share.
 
+use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwapOption;
+use futures::FutureExt;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tokio::task::{JoinError, JoinHandle};
+use tokio::task::JoinError;
 use tokio_util::sync::CancellationToken;
 use toolcrib_core::limits::{DOOR_CANCEL_GRACE_MS, DOOR_REQUEST_MS_MAX, LIST_TTL_MS};
 use toolcrib_core::policy::Caller;
@@ -146,13 +148,13 @@ impl Service {
         Ok(description)
     }
 
-    /// Lets the surface answer in a task of its own, so that a panic costs one request.
-    pub(super) fn start(
+    /// Lets the surface answer; a panic costs this request and nothing else.
+    pub(super) fn attend(
         &self,
         method: String,
         params: Option<Box<RawValue>>,
         context: Context,
-    ) -> JoinHandle<Outcome> {
+    ) -> impl Future<Output = Outcome> + Send + use<> {
         let surface = Arc::clone(&self.surface);
         let span = crate::telemetry::request_span(&method, context.trace.as_ref());
         let work = async move {
@@ -166,7 +168,8 @@ impl Service {
                 )),
             }
         };
-        tokio::spawn(work.instrument(span))
+        let work = AssertUnwindSafe(work.instrument(span)).catch_unwind();
+        work.map(|ended| ended.unwrap_or_else(|_| Err(panicked())))
     }
 
     /// Answers a request that stands alone.
@@ -257,7 +260,7 @@ impl Service {
                     ..context
                 };
                 let run = Run {
-                    task: self.start(method, params, context),
+                    task: tokio::spawn(self.attend(method, params, context)),
                     questions,
                     road,
                     cancel,

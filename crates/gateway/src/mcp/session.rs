@@ -19,7 +19,7 @@ use super::listen;
 use super::meta::Meta;
 use super::outlet::Outlet;
 use super::revision::Revision;
-use super::service::{Arrival, Outcome, Request, Service, fault, twice};
+use super::service::{Arrival, Outcome, Request, Service, twice};
 use super::surface::{Change, Context};
 use super::watched::Watched;
 
@@ -301,10 +301,10 @@ impl Session {
         context: Context,
     ) -> Outcome {
         for _ in 0..toolcrib_core::limits::DOOR_ROUNDS_MAX {
-            let task = self
+            let attending = self
                 .service
-                .start(method.clone(), params.clone(), context.clone());
-            let result = task.await.unwrap_or_else(|error| Err(fault(&error)))?;
+                .attend(method.clone(), params.clone(), context.clone());
+            let result = attending.await?;
             let Some(wanted) = question::wanted(&result) else {
                 return Ok(result);
             };

@@ -167,7 +167,8 @@ impl<T: Into<String>> From<T> for Line {
 
 /// The text with every character that could steer a terminal, or reorder what is read, written out.
 pub fn clean(text: &str) -> Cow<'_, str> {
-    if !text.contains(steers) {
+    // Most text is of letters that are looked at many at a time.
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) || !text.contains(steers) {
         return Cow::Borrowed(text);
     }
     let mut out = String::with_capacity(text.len());

@@ -1,5 +1,7 @@
 //! One connection to SQLite, on the thread of whoever uses it.
 
+use std::cell::RefCell;
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -19,6 +21,8 @@ pub(super) struct Connection {
     inner: rusqlite::Connection,
     path: PathBuf,
     role: Role,
+    /// Which argument each placeholder of a statement stands for, by the statement's text.
+    places: RefCell<HashMap<&'static str, Vec<usize>>>,
 }
 
 /// What a connection may do with the file.
@@ -62,8 +66,17 @@ impl Connection {
             Ok(inner)
         };
         match open() {
-            Ok(inner) => Ok(Self { inner, path, role }),
+            Ok(inner) => Ok(Self::of(inner, path, role)),
             Err(error) => Err(explain(&path, &error)),
+        }
+    }
+
+    fn of(inner: rusqlite::Connection, path: PathBuf, role: Role) -> Self {
+        Self {
+            inner,
+            path,
+            role,
+            places: RefCell::default(),
         }
     }
 
@@ -73,14 +86,14 @@ impl Connection {
     }
 
     /// Runs a statement and says how many rows it changed.
-    pub(super) fn execute(&self, sql: &str, args: &[Value]) -> Result<u64, StoreError> {
+    pub(super) fn execute(&self, sql: &'static str, args: &[Value]) -> Result<u64, StoreError> {
         let run = || self.bound(sql, args)?.raw_execute();
         let changed = self.explained(run())?;
         Ok(u64::try_from(changed).unwrap_or(u64::MAX))
     }
 
     /// Runs a statement and collects its rows.
-    pub(super) fn query(&self, sql: &str, args: &[Value]) -> Result<Vec<Row>, StoreError> {
+    pub(super) fn query(&self, sql: &'static str, args: &[Value]) -> Result<Vec<Row>, StoreError> {
         let run = || {
             let mut statement = self.bound(sql, args)?;
             let columns = statement.column_count();
@@ -132,27 +145,41 @@ impl Connection {
         &self.path
     }
 
-    /// A statement with its arguments. A placeholder is found by the number in its name: SQLite itself
-    /// counts `$2` as the first placeholder where it stands first.
-    fn bound(&self, sql: &str, args: &[Value]) -> rusqlite::Result<CachedStatement<'_>> {
+    /// A statement with its arguments.
+    fn bound(&self, sql: &'static str, args: &[Value]) -> rusqlite::Result<CachedStatement<'_>> {
         let mut statement = self.inner.prepare_cached(sql)?;
-        for index in 1..=statement.parameter_count() {
-            let place = statement
-                .parameter_name(index)
-                .and_then(|name| name.strip_prefix('$')?.parse::<usize>().ok())
-                .unwrap_or(index);
-            match place.checked_sub(1).and_then(|place| args.get(place)) {
+        let mut known = self.places.borrow_mut();
+        let places = known.entry(sql).or_insert_with(|| places(&statement));
+        for (index, place) in (1..).zip(places) {
+            match args.get(*place) {
                 Some(Value::Int(value)) => statement.raw_bind_parameter(index, value)?,
                 Some(Value::Text(value)) => statement.raw_bind_parameter(index, value)?,
-                None => return Err(rusqlite::Error::InvalidParameterCount(args.len(), place)),
+                None => {
+                    return Err(rusqlite::Error::InvalidParameterCount(
+                        args.len(),
+                        *place + 1,
+                    ));
+                }
             }
         }
+        drop(known);
         Ok(statement)
     }
 
     fn explained<T>(&self, result: rusqlite::Result<T>) -> Result<T, StoreError> {
         result.map_err(|error| explain(&self.path, &error))
     }
+}
+
+/// Which argument each placeholder stands for: the one of the number in its name. SQLite itself counts `$2` as the first
+/// placeholder where it stands first.
+fn places(statement: &CachedStatement<'_>) -> Vec<usize> {
+    let place = |index| {
+        let name = statement.parameter_name(index);
+        let number = name.and_then(|name| name.strip_prefix('$')?.parse().ok());
+        number.unwrap_or(index).saturating_sub(1)
+    };
+    (1..=statement.parameter_count()).map(place).collect()
 }
 
 /// The address of a file that does not change.
@@ -183,11 +210,8 @@ mod tests {
     use crate::backend::args;
 
     fn memory() -> Connection {
-        Connection {
-            inner: rusqlite::Connection::open_in_memory().unwrap(),
-            path: "t.db".into(),
-            role: Role::Writer,
-        }
+        let inner = rusqlite::Connection::open_in_memory().unwrap();
+        Connection::of(inner, "t.db".into(), Role::Writer)
     }
 
     #[test]

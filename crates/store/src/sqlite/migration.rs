@@ -10,7 +10,7 @@ use super::log;
 use crate::StoreError;
 use crate::backend::Role;
 
-/// The scripts in order; the n-th brings version n-1 to version n. The text is PostgreSQL's too.
+/// The scripts in order; the n-th brings version n-1 to version n. The text is PostgreSQL's too, unless it says otherwise.
 const SCRIPTS: &[&str] = &[
     include_str!("../../migrations/0001_store.sql"),
     include_str!("../../migrations/0002_learned.sql"),
@@ -18,6 +18,7 @@ const SCRIPTS: &[&str] = &[
     include_str!("../../migrations/0004_approval_mark.sql"),
     include_str!("../../migrations/0005_pin_index.sql"),
     include_str!("../../migrations/0006_rate_bucket.sql"),
+    include_str!("../../migrations/0007_journal_in_one_tree.sql"),
 ];
 
 /// The page size of every database file that this program makes.
@@ -100,7 +101,7 @@ fn log_is_empty(options: &SqliteOptions) -> bool {
 }
 
 /// Marks the file. Held against [`APPLICATION_ID`] and the number of scripts by a test.
-const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 6;";
+const STAMP: &str = "PRAGMA application_id = 1415803490; PRAGMA user_version = 7;";
 
 fn inspect(link: &Connection, options: &SqliteOptions) -> Result<Found, StoreError> {
     let application = number(link, "PRAGMA application_id")?;
@@ -130,7 +131,7 @@ fn classify(
     }
 }
 
-fn number(link: &Connection, sql: &str) -> Result<i64, StoreError> {
+fn number(link: &Connection, sql: &'static str) -> Result<i64, StoreError> {
     let rows = link.query(sql, &[])?;
     rows.first().map_or(Ok(0), |row| row.int(0))
 }

@@ -185,3 +185,25 @@ async fn many_callers_share_commits_and_each_gets_its_record() {
     assert_eq!((verdict.records, verdict.is_intact()), (320, true));
     store.close().await;
 }
+
+#[tokio::test]
+async fn an_entry_changes_one_page() {
+    let home = Home::new();
+    let store = home.open().await;
+    // The second column of its answer is how many pages have been written since the log began.
+    let written = || {
+        let connection = rusqlite::Connection::open(home.path()).unwrap();
+        let pages = |row: &rusqlite::Row<'_>| row.get::<_, i64>(1);
+        let pages = connection.query_row("PRAGMA wal_checkpoint(NOOP)", [], pages);
+        pages.unwrap()
+    };
+    let first = begin(&store, entry("r1"), None).await;
+    let before = written();
+    let second = begin(&store, entry("r2"), None).await;
+    assert_eq!(written() - before, 1);
+    for execution in [first, second] {
+        let ending = ended(Outcome::Ok, KeyFate::Forget);
+        execution.finish(ending).await.unwrap();
+    }
+    store.close().await;
+}

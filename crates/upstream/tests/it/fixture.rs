@@ -1,11 +1,12 @@
 //! Hostile servers, and what is needed to watch them.
 
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, LazyLock, Mutex, OnceLock};
 use std::time::Duration;
 
 use serde_json::Value;
 use serde_json::value::RawValue;
+use tokio::time::Instant;
 use toolcrib_core::canon;
 use toolcrib_core::catalog::{Tool, ToolId};
 use toolcrib_core::policy::{
@@ -54,11 +55,18 @@ pub(crate) fn surroundings() -> Surroundings {
     }
 }
 
+/// The time, which stands still where a test has paused it: a deadline that is decided at one moment and used at the next
+/// is then as far away as it was.
 pub(crate) fn now_ms() -> i64 {
-    let now = std::time::SystemTime::now()
-        .duration_since(std::time::UNIX_EPOCH)
-        .unwrap();
-    i64::try_from(now.as_millis()).unwrap()
+    static BEGAN: LazyLock<(i64, Instant)> = LazyLock::new(|| {
+        let since = std::time::UNIX_EPOCH.elapsed().unwrap();
+        (i64::try_from(since.as_millis()).unwrap(), Instant::now())
+    });
+    let (began_ms, began) = *BEGAN;
+    let now = Instant::now();
+    let millis = |span: Duration| i64::try_from(span.as_millis()).unwrap();
+    // Each runtime has a clock of its own, so that one may be behind.
+    began_ms + millis(now.duration_since(began)) - millis(began.duration_since(now))
 }
 
 /// A server for a pool, under the name `s`.

@@ -25,9 +25,23 @@ fn failed(error: &Value, blocks: Vec<Value>) -> Box<RawValue> {
 }
 
 fn told_failed(told: &Value, blocks: Vec<Value>) -> Box<RawValue> {
-    let first = json!({"type": "text", "text": told.to_string()});
-    let content: Vec<Value> = std::iter::once(first).chain(blocks).collect();
-    raw(&json!({"content": content, "isError": true}))
+    raw(&json!({"content": with_text(told, blocks), "isError": true}))
+}
+
+/// What is told, as a text, before the other blocks. It may be long, and is moved where `json!` would copy it.
+fn with_text(told: &Value, blocks: Vec<Value>) -> Value {
+    let text = [("type", "text".into()), ("text", told.to_string().into())];
+    let first = object(text);
+    Value::Array(std::iter::once(first).chain(blocks).collect())
+}
+
+fn object<const N: usize>(fields: [(&str, Value); N]) -> Value {
+    let fields = fields.into_iter();
+    Value::Object(
+        fields
+            .map(|(name, value)| (name.to_owned(), value))
+            .collect(),
+    )
 }
 
 /// What the profile `discovery` calls things.
@@ -80,13 +94,11 @@ pub(super) fn answered(answered: &Answered, server: &str, tool: &str) -> Box<Raw
         telling::beside(answered, &mut told);
         return told_failed(&told, content.blocks);
     }
-    let mut told = json!({"success": true, "result": content.result});
+    let mut told = object([("success", true.into()), ("result", content.result)]);
     telling::beside(answered, &mut told);
-    let first = json!({"type": "text", "text": told.to_string()});
-    let all: Vec<Value> = std::iter::once(first).chain(content.blocks).collect();
     let mut result = content.rest;
     result.shift_remove("resultType");
-    result.insert("content".into(), Value::Array(all));
+    result.insert("content".into(), with_text(&told, content.blocks));
     raw(&Value::Object(result))
 }
 
