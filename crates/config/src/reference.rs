@@ -213,4 +213,27 @@ mod tests {
         assert!(page.contains("| `toolRules` | list of [Tool rule](#tool-rule) |"));
         assert!(page.contains("| `pattern` | list of pattern | required |"));
     }
+
+    #[test]
+    fn words_that_hold_where_nothing_is_said_are_the_defaults_of_the_page() {
+        let page = markdown();
+        let usual = crate::model::Settings::default();
+        for (key, is) in [
+            ("profile", format!("{:?}", usual.profile)),
+            ("mode", format!("{:?}", usual.mode)),
+            ("names", format!("{:?}", usual.names)),
+            ("ruleStrategy", format!("{:?}", usual.rule_strategy)),
+            ("level", format!("{:?}", usual.log.level)),
+            ("format", format!("{:?}", usual.log.format)),
+        ] {
+            let row = page
+                .lines()
+                .find(|line| line.starts_with(&format!("| `{key}` |")))
+                .unwrap();
+            let cell = row.split(" | ").nth(2).unwrap();
+            let word = cell.trim_matches('`').replace('-', "");
+            assert_eq!(word, is.to_lowercase(), "{row}");
+        }
+        assert!(page.contains("[Policy mode](#policy-mode)"));
+    }
 }

@@ -12,7 +12,8 @@ use crate::placeholder::{SecretTemplate, Template};
 #[derive(Clone, Debug, PartialEq, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Adapter {
-    /// Path or address of the description.
+    /// Path or address of the description; `~` is the home directory, a relative path starts at the configuration
+    /// file, or where nothing stands there at the directory in which Toolcrib was started.
     pub spec: Template,
     /// A title for people.
     #[serde(default)]

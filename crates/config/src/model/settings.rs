@@ -23,11 +23,14 @@ pub struct Settings {
     #[schemars(extend("default" = true))]
     pub enabled: On,
     /// Which five tools an agent sees. The environment variable `TOOLCRIB_PROFILE` overrides it.
+    #[schemars(extend("default" = "discovery"))]
     pub profile: Profile,
     /// What is exposed: the five tools, every tool (for debugging), or one upstream passed through.
     /// The environment variable `MCP_TOOL_MODE` overrides it.
+    #[schemars(extend("default" = "lazy"))]
     pub mode: Mode,
     /// How dots in tool names are spelt towards clients that refuse them.
+    #[schemars(extend("default" = "auto"))]
     pub names: Names,
     /// Tools to list beside the five, as `server:tool`, each under the name that full mode gives it.
     pub surface: Vec<String>,
@@ -42,6 +45,7 @@ pub struct Settings {
     /// Rules that switch tools on and off and tag them.
     pub tool_rules: Vec<ToolRule>,
     /// How rules that disagree are settled.
+    #[schemars(extend("default" = "first-match"))]
     pub rule_strategy: RuleStrategy,
     /// Who may run what, and which controls a call needs.
     pub policy: PolicySettings,
@@ -404,8 +408,10 @@ impl Capabilities {
 #[serde(default, rename_all = "camelCase", deny_unknown_fields)]
 pub struct Log {
     /// How much is logged. The environment variable `TOOLCRIB_LOG` overrides it, and `-v` both.
+    #[schemars(extend("default" = "info"))]
     pub level: LogLevel,
     /// How a line looks. The option `--log-format` overrides it.
+    #[schemars(extend("default" = "text"))]
     pub format: LogFormat,
 }
 

@@ -72,6 +72,7 @@ impl Default for PolicySettings {
     Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "lowercase")]
+#[schemars(rename = "PolicyMode")]
 pub enum Mode {
     /// For a person's own stdio: a key and confirmation for destructive tools, and a key for tools
     /// of which nothing is known.

@@ -278,6 +278,33 @@ fn an_explanation_says_which_words_matched_where() {
 }
 
 #[test]
+fn an_explanation_speaks_of_values_only_where_the_query_holds_some() {
+    let schema = json!({"type": "object", "properties": {
+        "recipient": {"type": "string", "format": "email"}}});
+    let id = ToolId::new("mail", "send_message");
+    let tool = Tool::new(id.clone(), "Send an email to a recipient", schema);
+    let part = Part::build(
+        &ServerTools {
+            name: "mail",
+            aliases: &[],
+            about: "",
+            tools: &[Arc::new(tool)],
+        },
+        &Weights::default(),
+    );
+    let index = Index::from_parts([Arc::new(part)]);
+    let check = |query: &str, expect: bool| {
+        let why = index.explain(query, &Filter::default(), &id);
+        assert!(!why.is_empty(), "{query}");
+        let said = why.iter().any(|w| w.contains("values in the query"));
+        assert_eq!(said, expect, "{query}: {why:?}");
+    };
+    check("send a message to ann@example.com", true);
+    check("send a message", false);
+    check("message", false);
+}
+
+#[test]
 fn hits_far_behind_the_best_are_left_out() {
     let hit = |name: &str, score: f32, relevance: f32| Hit {
         id: ToolId::new("s", name),

@@ -8,6 +8,9 @@ use super::part::short;
 use super::query::Query;
 use super::signals::{SIGNAL_NAMES, Signals};
 
+/// The signal of values in the query that parameters of the tool take.
+const VALUES_TAKEN: &str = "values_taken";
+
 /// Signals that stand for something a person can check, and how to say it.
 const SAYINGS: [(&str, &str); 10] = [
     ("mention", "the query spells its name"),
@@ -25,10 +28,7 @@ const SAYINGS: [(&str, &str); 10] = [
         "it does the kind of action that is asked for",
     ),
     ("server_named", "the query names its server"),
-    (
-        "values_taken",
-        "its parameters take the values in the query",
-    ),
+    (VALUES_TAKEN, "its parameters take the values in the query"),
     ("server_cover", "its server's tools speak to the query"),
     ("likeness", "its description is about the same things"),
     (
@@ -58,6 +58,10 @@ pub(crate) fn reasons(
     let shares = Model::shared().contributions(signals);
     let mut said: Vec<(f32, &str)> = Vec::new();
     for (signal, saying) in SAYINGS {
+        // Without a value in the query the signal stands halfway, so that it counts for no tool and against none.
+        if signal == VALUES_TAKEN && query.kinds == 0 {
+            continue;
+        }
         let at = SIGNAL_NAMES.iter().position(|name| *name == signal);
         if let Some(at) = at.filter(|at| signals[*at] >= SAID_FROM && shares[*at] > 0.0) {
             said.push((shares[at], saying));

@@ -191,8 +191,15 @@ async fn store(context: &Context, config: &Config) -> (Option<toolcrib_store::St
             )
         }
         Err(error) => {
-            let check = Check::new("store", "database", State::Bad, format!("{shown}: {error}"))
-                .advise(remedy(&error));
+            // Most of the sentences name the file themselves.
+            let said = error.to_string();
+            let named = said.replace(&path.display().to_string(), &shown);
+            let message = if named == said {
+                format!("{shown}: {said}")
+            } else {
+                named
+            };
+            let check = Check::new("store", "database", State::Bad, message).advise(remedy(&error));
             (None, check.with("file", json!(path)))
         }
     }

@@ -29,8 +29,10 @@ enum RulesCommand {
 Examples:
   toolcrib rules explain github:delete_repo
 
-Exit codes: 0 it is explained, 1 wrong arguments, 2 there is no such server, or the configuration \
-does not load.")]
+A server that is not configured is explained too, as rules match names; that it is none is said, and is \
+`known: false` in JSON.
+
+Exit codes: 0 it is explained, 1 wrong arguments, 2 the configuration does not load.")]
     Explain {
         /// The tool
         #[arg(value_name = "SERVER:TOOL", add = super::completions::tool_id())]
@@ -51,6 +53,8 @@ struct Asked<'a> {
     server: &'a str,
     tool: &'a str,
     tags: Vec<String>,
+    /// Whether its server is configured.
+    known: bool,
 }
 
 fn explain(context: &mut Context, id: &str) -> Result<(), Failure> {
@@ -79,6 +83,7 @@ fn explain(context: &mut Context, id: &str) -> Result<(), Failure> {
         context.ui.json(&json!({
             "server": asked.server,
             "tool": asked.tool,
+            "known": asked.known,
             "enabled": verdict.verdict.enabled,
             "tags": verdict.verdict.tags,
             "decidedBy": verdict.verdict.decided_by,
@@ -133,7 +138,8 @@ fn asked<'a>(
         .iter()
         .find(|s| s.name == server || s.aliases.iter().any(|alias| alias == server));
     let Some(known) = known else {
-        if !config.settings.adapters.contains_key(server) {
+        let is_adapter = config.settings.adapters.contains_key(server);
+        if !is_adapter {
             let near = nearest::nearest(server, server_names(config), 1);
             let meant = near.first().map(|near| format!("did you mean {near}? "));
             context.ui.note(format!(
@@ -146,6 +152,7 @@ fn asked<'a>(
             server,
             tool,
             tags: Vec::new(),
+            known: is_adapter,
         };
     };
     if !known.enabled {
@@ -162,6 +169,7 @@ fn asked<'a>(
         server: &known.name,
         tool,
         tags: declared.map(|t| t.tags.clone()).unwrap_or_default(),
+        known: true,
     }
 }
 

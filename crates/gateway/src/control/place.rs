@@ -245,9 +245,14 @@ mod tests {
         );
     }
 
+    /// A directory whose path leaves room for a socket's, whatever `TMPDIR` says.
+    fn short() -> tempfile::TempDir {
+        tempfile::tempdir_in("/tmp").unwrap()
+    }
+
     #[test]
     fn a_directory_is_made_for_the_user_alone() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = short();
         let path = dir.path().join("a/b");
         assert_eq!(one(path.clone()).prepare().unwrap(), path);
         assert_eq!(mode(&path), 0o700);
@@ -255,7 +260,7 @@ mod tests {
 
     #[test]
     fn an_own_directory_that_others_may_enter_is_closed() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = short();
         let path = dir.path().join("a");
         fs::create_dir(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o777)).unwrap();
@@ -265,7 +270,7 @@ mod tests {
 
     #[test]
     fn links_and_files_in_place_of_the_directory_are_refused_and_the_next_candidate_taken() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = short();
         let target = dir.path().join("target");
         fs::create_dir(&target).unwrap();
         let link = dir.path().join("link");
@@ -285,7 +290,7 @@ mod tests {
 
     #[test]
     fn a_path_too_long_for_a_socket_is_refused() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = short();
         let path = dir.path().join("x".repeat(100));
         let error = one(path.clone()).prepare().unwrap_err();
         assert!(matches!(error, PlaceError::TooLong(_)), "{error}");
@@ -298,7 +303,7 @@ mod tests {
 
     #[test]
     fn a_directory_below_a_file_is_an_error_that_names_the_path() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = short();
         fs::write(dir.path().join("file"), "").unwrap();
         let error = one(dir.path().join("file/run")).prepare().unwrap_err();
         assert!(error.to_string().contains("file/run"), "{error}");
@@ -306,7 +311,7 @@ mod tests {
 
     #[test]
     fn only_names_of_sockets_are_listed() {
-        let dir = tempfile::tempdir().unwrap();
+        let dir = short();
         for name in [
             "12.sock", "7-1.sock", "x.sock", "9.txt", ".5.new", "-1.sock",
         ] {

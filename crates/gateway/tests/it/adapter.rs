@@ -101,6 +101,32 @@ fn stats_count_the_tools_of_apis_and_the_five_of_the_profile() {
 }
 
 #[test]
+fn a_relative_description_is_found_beside_the_configuration_wherever_the_process_starts() {
+    let check = |beside: bool, here: bool, expect: Option<&str>| {
+        let home = Home::new();
+        home.configure("adapters: {shop: {spec: specs/shop.yaml, auth: {type: none}}}\n");
+        for (folder, tool, there) in [
+            (".config/toolcrib", "beside-the-file", beside),
+            ("work", "in-the-directory", here),
+        ] {
+            if there {
+                let spec = SPEC.replace("deleteOrder", tool);
+                home.write(&format!("{folder}/specs/shop.yaml"), &spec);
+            }
+        }
+        let said = home.run(&["tools", "shop", "--all"]);
+        let found = ["beside-the-file", "in-the-directory"]
+            .into_iter()
+            .find(|tool| said.out.contains(tool));
+        assert_eq!(found, expect, "{}{}", said.out, said.err);
+    };
+    check(true, false, Some("beside-the-file"));
+    check(true, true, Some("beside-the-file"));
+    check(false, true, Some("in-the-directory"));
+    check(false, false, None);
+}
+
+#[test]
 fn add_writes_an_entry_that_loads() {
     let home = home();
     let said = home.run(&["adapter", "add", "shop.yaml"]);

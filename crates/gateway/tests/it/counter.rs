@@ -1,8 +1,11 @@
 //! The commands that go through the engine, against real child processes.
 
+use std::io::Write as _;
+use std::process::Stdio;
+
 use serde_json::json;
 
-use crate::home::Home;
+use crate::home::{Home, Said};
 
 /// A home with the two small servers of the program, and rules.
 pub(crate) fn furnished(more: &str) -> Home {
@@ -184,6 +187,36 @@ fn a_tool_is_run_in_every_way_to_give_arguments() {
     let none = home.run(&["execute", "notes", "list_notes"]);
     assert_eq!(none.code, Some(1));
     assert!(none.err.contains("--args"), "{}", none.err);
+}
+
+#[test]
+fn arguments_are_taken_in_both_spellings() {
+    let home = furnished("");
+    let note = r#"{"title": "a", "body": "b"}"#;
+    home.write("work/a.json", note);
+    let inline = format!("--args={note}");
+    for given in [
+        &["--args", note][..],
+        &[&inline],
+        &["--args", "@a.json"],
+        &["--args=@a.json"],
+        &["--args", "-"],
+        &["--args=-"],
+    ] {
+        let arguments = [&["execute", "notes", "create_note"], given, &["--json"]].concat();
+        let mut child = home
+            .command(&arguments)
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .unwrap();
+        // One that takes them from elsewhere may have ended before this is written.
+        let _ = child.stdin.take().unwrap().write_all(note.as_bytes());
+        let said = Said::of(child.wait_with_output().unwrap());
+        assert_eq!(said.code, Some(0), "{given:?} {} {}", said.out, said.err);
+        assert_eq!(said.json()["result"]["title"], "a", "{given:?}");
+    }
 }
 
 #[test]

@@ -163,3 +163,48 @@ fn search_prints_the_documented_layout_and_exit_codes() {
     assert_eq!(json["results"][0]["tool"], "create_issue");
     assert_eq!(json["results"].as_array().unwrap().len(), 1);
 }
+
+#[test]
+fn the_searches_of_the_documents_find_what_they_are_for() {
+    let home = Home::new();
+    home.configure(
+        "servers:
+  github:
+    command: x
+    tools:
+      - {name: create_issue, description: Create a new GitHub issue}
+      - {name: create_branch, description: Create a branch in a repository}
+      - {name: list_issues, description: List the issues of a repository}
+  files:
+    command: x
+    tools:
+      - {name: create_directory, description: Create a directory}
+      - {name: read_file, description: Read a file from disk}
+      - {name: write_file, description: Write a file to disk}
+      - {name: move_file, description: Move a file or rename it}
+      - {name: copy_file, description: Copy a file}
+      - {name: delete_file, description: Delete a file from disk}
+      - {name: file_info, description: Show the size and the date of a file}
+",
+    );
+    let check = |arguments: &[&str], server: &str, count: usize, tool: &str| {
+        let said = home.run(&[&["mcp", "search"], arguments, &["--json"]].concat());
+        assert_eq!(said.code, Some(0), "{arguments:?} {}", said.err);
+        let found = said.json();
+        let found = found["results"].as_array().unwrap();
+        assert_eq!(found.len(), count, "{arguments:?} {found:?}");
+        for hit in found {
+            assert_eq!(hit["server"], server, "{arguments:?}");
+        }
+        let tools = found.iter().any(|hit| hit["tool"] == tool);
+        assert!(tools, "{arguments:?} {found:?}");
+    };
+    check(&["github issue"], "github", 2, "create_issue");
+    check(
+        &["create", "--server", "github"],
+        "github",
+        2,
+        "create_issue",
+    );
+    check(&["file", "--limit", "5"], "files", 5, "read_file");
+}

@@ -118,7 +118,12 @@ fn a_file_that_is_no_store_is_not_said_to_want_permissions() {
     );
     let said = home.run(&["doctor", "--offline"]);
     assert_eq!(said.code, Some(3), "{}", said.out);
-    assert_says(&said, &["✗ database: ", "move the file away"]);
+    let named = "~/.local/share/toolcrib/store/toolcrib.db is not a Toolcrib store.";
+    assert_says(
+        &said,
+        &[&format!("✗ database: {named}"), "move the file away"],
+    );
+    assert_eq!(said.out.matches("toolcrib.db").count(), 1, "{}", said.out);
     assert!(!said.out.contains("can be written"), "{}", said.out);
 }
 

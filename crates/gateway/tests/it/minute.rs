@@ -12,7 +12,7 @@ use crate::transcripts::{without_figures, without_names};
 /// Columns of the terminal on which it was played.
 const COLUMNS: u16 = 100;
 
-/// The commands of the README that need nothing but this machine.
+/// The commands of the README that need nothing but this machine, `setup` where it asks nobody.
 const WALK: &[&[&str]] = &[
     &[],
     &["import"],
@@ -33,6 +33,9 @@ const WALK: &[&[&str]] = &[
     &["audit", "verify"],
     &["config", "validate"],
     &["doctor"],
+    &["setup", "--yes"],
+    &["list"],
+    &["setup", "--undo"],
 ];
 
 /// What a newcomer without any client does.
@@ -100,9 +103,10 @@ fn document() -> String {
     let client = serde_json::json!({"mcpServers": {"notes": {"command": server}}});
     one.write(".cursor/mcp.json", &client.to_string());
     format!(
-        "# The first minute\n\nWhat the commands of the README print, but for `audit tail`, `stats` and `completions`, on a terminal of {COLUMNS} columns. \
-         A test plays\nthem and compares. Times and what hangs on them are those of one run ({build}); ids and paths that differ stand in\n\
-         brackets. `DOCUMENTS=write cargo test --release -p toolcrib --test it minute` writes this page anew where something else changed.\n\n\
+        "# The first minute\n\nWhat the program prints for the commands of the README, with a server for notes in the place of GitHub and `setup --yes` where it\n\
+         would ask; `audit tail`, `stats`, `completions` and `serve` are left out. The terminal has {COLUMNS} columns. A test plays them and\n\
+         compares. Times and what hangs on them are those of one run ({build}); ids and paths that differ stand in brackets.\n\
+         `DOCUMENTS=write cargo test --release -p toolcrib --test it minute` writes this page anew where something else changed.\n\n\
          ## The demo\n\nOn a fresh clone with an empty home, on 16 November 2026, the build took 9 min 46 s on two cores, everything from nothing. The first \
          line\nthen stood there in less than a second, the whole within two; nothing was left in the home.\n\n{}\n\
          ## With one client\n\nCursor is there, with one server.\n\n{}\n\

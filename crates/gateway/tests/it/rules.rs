@@ -56,6 +56,12 @@ fn explain_tells_about_servers_that_are_not_there_or_off() {
     assert!(said.err.contains("[SERVER_NOT_FOUND]"), "{}", said.err);
     let said = home.run(&["rules", "explain", "off:x"]);
     assert!(said.err.contains("switched off as a whole"), "{}", said.err);
+    let known = |tool: &str| {
+        let said = home.run(&["rules", "explain", tool, "--json"]);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+        said.json()["known"].clone()
+    };
+    assert_eq!([known("nobody:x"), known("off:x")], [false, true]);
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod configuring;
 mod describing;
 mod executing;
 pub(crate) mod finding;
+mod json;
 mod running;
 mod screen;
 mod settling;

@@ -68,8 +68,13 @@ fn place(dir: &Path) -> Place {
     )
 }
 
+/// A directory whose path leaves room for a socket's, whatever `TMPDIR` says.
+fn short() -> tempfile::TempDir {
+    tempfile::tempdir_in("/tmp").unwrap()
+}
+
 fn scene(desk: Desk) -> Scene {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = short();
     let place = place(dir.path());
     let listener = Listener::bind(&place).unwrap();
     let ending = CancellationToken::new();
@@ -221,7 +226,7 @@ async fn sockets_left_behind_are_removed_and_other_processes_listed() {
 
 #[tokio::test]
 async fn a_process_that_does_not_answer_is_named_with_the_time_it_was_given() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = short();
     let place = place(dir.path());
     let directory = place.prepare().unwrap();
     let _deaf = std::os::unix::net::UnixListener::bind(directory.join("2.sock")).unwrap();
@@ -236,7 +241,7 @@ async fn a_process_that_does_not_answer_is_named_with_the_time_it_was_given() {
 
 #[tokio::test]
 async fn answers_of_something_else_are_told_apart() {
-    let dir = tempfile::tempdir().unwrap();
+    let dir = short();
     let place = place(dir.path());
     let directory = place.prepare().unwrap();
     for (pid, said) in [

@@ -1,6 +1,7 @@
 //! The REST APIs of a configuration, as the engine reaches them.
 
 use std::collections::HashMap;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -34,6 +35,8 @@ const SECRET_COMMAND_TIMEOUT: Duration = Duration::from_secs(10);
 #[derive(Clone)]
 struct Mounted {
     described: Described,
+    /// Where the file stands that describes it.
+    folder: Option<PathBuf>,
     state: State,
     course: Arc<Mutex<Course>>,
     /// Kept when the description is read anew: a refresh token that was replaced is known only here.
@@ -41,9 +44,10 @@ struct Mounted {
 }
 
 impl Mounted {
-    fn new(described: Described) -> Self {
+    fn new(described: Described, folder: Option<PathBuf>) -> Self {
         Self {
             described,
+            folder,
             state: State::Unread,
             course: Arc::default(),
             tokens: Arc::default(),
@@ -119,13 +123,16 @@ impl Adapters {
     pub(super) fn configure(&self, config: &Config) {
         let mut mounted = self.lock();
         let mut next = HashMap::new();
+        let folder = config.path.as_deref().and_then(Path::parent);
         for (name, described) in &config.settings.adapters {
             let taken = config.servers.iter().any(|server| server.name == *name);
             if !described.enabled.0 || taken {
                 continue;
             }
-            let known = mounted.remove(name).filter(|m| m.described == *described);
-            let entry = known.unwrap_or_else(|| Mounted::new(described.clone()));
+            let is_same = |m: &Mounted| m.described == *described && m.folder.as_deref() == folder;
+            let known = mounted.remove(name).filter(is_same);
+            let new = || Mounted::new(described.clone(), folder.map(Path::to_owned));
+            let entry = known.unwrap_or_else(new);
             next.insert(name.clone(), entry);
         }
         *mounted = next;
@@ -146,9 +153,12 @@ impl Adapters {
         let mounted = self.lock().get(name).cloned();
         let gone = || DiscoveryError::ConnectionFailed("it is not configured any more".to_owned());
         let Mounted {
-            described, tokens, ..
+            described,
+            folder,
+            tokens,
+            ..
         } = mounted.ok_or_else(gone)?;
-        let loaded = load(name, &described, tokens, resolver).await;
+        let loaded = load(name, &described, folder.as_deref(), tokens, resolver).await;
         let at_ms = clock.now_ms();
         let state = match &loaded {
             Ok(adapter) => State::Read(Arc::clone(adapter)),
@@ -249,9 +259,19 @@ impl Adapters {
     }
 }
 
+/// The path that an adapter names: one that is relative starts at the file that describes the adapter, and where
+/// nothing stands there, at the directory of this process.
+fn resolved(named: &str, folder: Option<&Path>, resolver: &Resolver) -> Option<PathBuf> {
+    let here = resolver.surroundings().resolve(named)?;
+    let is_relative = here == resolver.surroundings().cwd.join(named);
+    let beside = folder.filter(|_| is_relative).map(|f| f.join(named));
+    Some(beside.filter(|path| path.exists()).unwrap_or(here))
+}
+
 async fn load(
     name: &str,
     described: &Described,
+    beside: Option<&Path>,
     tokens: Arc<Tokens>,
     resolver: &Resolver,
 ) -> Result<Arc<Adapter>, String> {
@@ -259,7 +279,7 @@ async fn load(
     let spec = spec.expose();
     let is_address = spec.starts_with("http://") || spec.starts_with("https://");
     let folder = resolver.surroundings().cwd.clone();
-    let place = match resolver.surroundings().resolve(spec) {
+    let place = match resolved(spec, beside, resolver) {
         Some(path) if !is_address => Source::place(&path.to_string_lossy(), &folder),
         _ => Source::place(spec, &folder),
     };
@@ -267,8 +287,7 @@ async fn load(
     let ref_folder = ref_folder.map(|named| resolver.filled(named)).transpose()?;
     let ref_folder = ref_folder.map(|named| {
         let named = named.expose();
-        let known = resolver.surroundings().resolve(named);
-        known.unwrap_or_else(|| folder.join(named))
+        resolved(named, beside, resolver).unwrap_or_else(|| folder.join(named))
     });
     let source = Source {
         adapter: name.to_owned(),
@@ -424,7 +443,7 @@ paths: {/orders: {get: {operationId: listOrders}}}
 
     fn adapters(entry: &Value) -> Adapters {
         let described: Described = serde_json::from_value(entry.clone()).unwrap();
-        let mounted = Mounted::new(described);
+        let mounted = Mounted::new(described, None);
         let adapters = Adapters::default();
         adapters.lock().insert("shop".to_owned(), mounted);
         adapters

@@ -5,7 +5,7 @@ use super::whole::commands;
 use crate::home::Home;
 
 /// What follows a command that does not stand alone.
-const ARGUMENTS: &[(&str, &str)] = &[
+pub(super) const ARGUMENTS: &[(&str, &str)] = &[
     ("adapter add", "shop.yaml"),
     ("adapter check", "shop.yaml"),
     ("approvals approve", "a:x"),

@@ -64,6 +64,9 @@ fn edited_clients(screen: &mut Screen) {
     screen.types(&home, &["export --to cursor --undo"]);
     home.write(CURSOR, "{ \"mcpServers\": ");
     screen.types(&home, &["export --to cursor", "export --to cursor --undo"]);
+    let home = Home::new();
+    leads_nowhere(&home, ".cursor");
+    screen.types(&home, &["export --to cursor"]);
 }
 
 #[test]
@@ -106,7 +109,18 @@ fn importing() {
             ],
         );
         screen.types(&Home::new(), &["import", "import --write"]);
+        let home = Home::new();
+        home.write(CURSOR, ONE);
+        leads_nowhere(&home, ".config/toolcrib");
+        screen.types(&home, &["import --write"]);
     });
+}
+
+/// Puts a link to what is not there in the place of a directory: nobody can write below it, not even root.
+pub(super) fn leads_nowhere(home: &Home, directory: &str) {
+    let path = home.path(directory);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::os::unix::fs::symlink("/nowhere/at/all", path).unwrap();
 }
 
 #[test]
@@ -174,6 +188,9 @@ fn setting_up_and_back() {
             &home,
             &["setup --yes", "setup cursor --yes", "setup --dry-run"],
         );
+        let home = Home::new();
+        leads_nowhere(&home, ".cursor");
+        screen.types(&home, &["setup cursor --yes"]);
     });
 }
 

@@ -2,6 +2,7 @@
 
 use serde_json::json;
 
+use super::configuring::leads_nowhere;
 use super::furnished;
 use super::screen::check;
 use crate::home::Home;
@@ -121,6 +122,10 @@ fn adapting() {
             format!("adapter add {nobody}"),
         );
         screen.types(&home, &[&check, &add]);
+        let home = Home::new();
+        home.write("work/shop.yaml", SHOP);
+        leads_nowhere(&home, ".config/toolcrib");
+        screen.types(&home, &["adapter add shop.yaml"]);
         let home = Home::new();
         let open = SHOP.lines().filter(|line| !line.contains("security"));
         let spec = home.write("work/shop.yaml", &open.collect::<Vec<_>>().join("\n"));

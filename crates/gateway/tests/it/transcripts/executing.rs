@@ -43,6 +43,7 @@ fn executing() {
                 "execute notes create_note title=a",
                 "execute notes create_note titel=a body=b",
                 "execute notes create_note title=a title=b",
+                "execute noets create_note title=a body=b",
                 "execute notes search_notes query=a titel=b",
                 "execute notes create_note title=a --args {}",
                 "execute notes read_note id=7",

@@ -1,6 +1,7 @@
 //! Processes that run, servers that are asked, logins, and the registry.
 
 use std::fmt::Write as _;
+use std::os::unix::net::UnixListener;
 
 use rustix::process::Signal;
 use serde_json::json;
@@ -34,6 +35,14 @@ fn serve(screen: &mut Screen, home: &Home, options: &[&str], during: impl FnOnce
     screen.remember(home, &line, text);
 }
 
+/// A process that takes whatever it is asked and ends the connection without a word.
+fn hang_up(home: &Home) {
+    let directory = home.path("run/toolcrib");
+    std::fs::create_dir_all(&directory).unwrap();
+    let socket = UnixListener::bind(directory.join("4242.sock")).unwrap();
+    std::thread::spawn(move || socket.incoming().for_each(drop));
+}
+
 #[test]
 fn serving() {
     check("serving", |screen| {
@@ -57,6 +66,8 @@ fn serving() {
         let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
         let address = taken.local_addr().unwrap().to_string();
         screen.runs(&home, &[&["serve", "--listen", &address]]);
+        hang_up(&home);
+        screen.types(&home, &["config reload"]);
     });
 }
 
@@ -161,6 +172,12 @@ fn logging_in() {
             ..issuer::Settings::default()
         });
         screen.runs(&world.home, &[&login]);
+        let world = World::new(issuer::Settings::default());
+        world.home.write(
+            ".local/share/toolcrib/store/toolcrib.db",
+            "this is no database, it is a letter to a friend of mine",
+        );
+        screen.runs(&world.home, &[&login, &["logout", "files"]]);
     });
 }
 

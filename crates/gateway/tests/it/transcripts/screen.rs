@@ -65,7 +65,8 @@ impl Screen {
         let (out, err, code) = watched(home, &all, self.columns, input, hear);
         let command = arguments.join(" ");
         for written in [&out, &err] {
-            let rows = too_wide(&command, written, self.columns);
+            let written = without_checkout(written);
+            let rows = too_wide(&command, &written, self.columns);
             let told = rows.map(|row| format!("{} columns, {command}: {row}", self.columns));
             self.too_wide.extend(told);
         }
@@ -253,6 +254,10 @@ static FIGURES: LazyLock<Vec<(Regex, &str)>> = LazyLock::new(|| {
         (r"(?m)^ {60,}", "[AS FAR RIGHT]  "),
         (r"(✓|✗) \d+: ", "$1 [PID]: "),
         (r"/\d+\.sock", "/[PID].sock"),
+        (
+            r"\.toolcrib-backup-\d{8}T\d{6}Z(-\d+)?",
+            ".toolcrib-backup-[TIME]",
+        ),
         (r"\bpid=\d+", "pid=[PID]"),
         (r"\btook_ms=\d+", "took_ms=[SPAN]"),
     ])
@@ -282,10 +287,14 @@ pub(crate) fn without_names(home: &Home, text: &str) -> String {
         .replace(
             home.path("").to_str().unwrap().trim_end_matches('/'),
             "[HOME]",
-        )
-        .replace(env!("CARGO_BIN_EXE_toolcrib"), "[PROGRAM]")
-        .replace(crate::stage::hostile().to_str().unwrap(), "[SERVER]");
-    replaced(&NAMES, text)
+        );
+    replaced(&NAMES, without_checkout(&text))
+}
+
+/// Without the programs that were built, whose paths are as long as that of the checkout.
+fn without_checkout(text: &str) -> String {
+    text.replace(env!("CARGO_BIN_EXE_toolcrib"), "[PROGRAM]")
+        .replace(crate::stage::hostile().to_str().unwrap(), "[SERVER]")
 }
 
 /// Without the times and counts that differ from run to run.
@@ -297,15 +306,13 @@ pub(crate) fn without_figures(text: &str) -> String {
         if goes_on && line.starts_with("    ") {
             return out;
         }
-        goes_on = line.contains("database: ");
+        goes_on = line.contains("✓ database: ");
         let line = if line.contains("system time: ") {
             "  ✓ system time: [NOW]"
         } else if line.starts_with("Since ") {
             "Since [WHEN]"
         } else if line.contains("✓ database: ") {
             "  ✓ database: [STORE]"
-        } else if let Some(at) = line.find(".toolcrib-backup-") {
-            return format!("{out}{}.toolcrib-backup-[TIME]\n", &line[..at]);
         } else {
             line.trim_end()
         };

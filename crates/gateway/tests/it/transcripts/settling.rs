@@ -13,7 +13,7 @@ use crate::memory::{observe, record, remember};
 use crate::stage::{offer, reader, staged, tool};
 
 /// Two tools that changed since they were accepted, one of them in a way that talks to the agent.
-fn changed() -> Home {
+pub(super) fn changed() -> Home {
     let home = staged(
         &json!([
             reader("look_up", &json!({})),
