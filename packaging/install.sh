@@ -86,9 +86,13 @@ mkdir -p "$to"
 # A program that runs can be replaced by a rename, not by writing into it.
 cp "$program" "$to/.toolcrib.new"
 chmod 0755 "$to/.toolcrib.new"
+# What is installed already stays until the new one has shown that it starts here.
+if ! version=$("$to/.toolcrib.new" --version); then
+  rm -f "$to/.toolcrib.new"
+  fail "the program does not start on this machine; nothing in $to was changed"
+fi
 mv -f "$to/.toolcrib.new" "$to/toolcrib"
-"$to/toolcrib" --version >/dev/null || fail "$to/toolcrib does not start on this machine"
-say "installed $("$to/toolcrib" --version) as $to/toolcrib"
+say "installed $version as $to/toolcrib"
 # The program works without its manual, which has a place only where there is a prefix.
 pages=$(dirname "$program")/share/man/man1
 if [ -d "$pages" ] && [ "$(basename "$to")" = bin ]; then

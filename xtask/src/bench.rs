@@ -24,7 +24,7 @@ use crate::{rivals, ui};
 
 pub(crate) use door::Door;
 use recorder::Recorder;
-pub(crate) use results::{MARKDOWN, markdown};
+pub(crate) use results::{MARKDOWN, figure, markdown};
 use results::{Results, Taken};
 pub(crate) use upstream::Server;
 
@@ -113,6 +113,9 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
         return rivals::run();
     }
     let chosen = chosen(&names)?;
+    if adapters::is_alone() {
+        return adapters::alone();
+    }
     if let Some(mut recorder) = Recorder::counting() {
         return chosen
             .iter()
@@ -138,6 +141,8 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
         ui::warn("these figures are of a debug build and not written; use `cargo xtask bench`");
     } else {
         results.save()?;
+        // It says some of these figures too.
+        rivals::put_table()?;
     }
     if !over.is_empty() {
         bail!("over the bound: {}", over.join(", "));

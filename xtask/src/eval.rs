@@ -18,7 +18,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 
-use data::Set;
+pub(crate) use data::MEASURE_ONLY;
+use data::{Reading, Set};
 use report::Report;
 
 /// What is printed.
@@ -36,7 +37,7 @@ struct Options {
     data: Vec<PathBuf>,
     only: Vec<String>,
     output: Output,
-    every_query: bool,
+    reading: Reading,
     write_floors: bool,
     signals: Option<PathBuf>,
     words: Option<PathBuf>,
@@ -54,11 +55,12 @@ impl Options {
                 "--signals" => options.signals = Some(value()?.into()),
                 "--words" => options.words = Some(value()?.into()),
                 "--json" => options.output = Output::Json,
-                "--every-query" => options.every_query = true,
+                "--every-query" => options.reading.every_query = true,
+                "--bare" => options.reading.bare = true,
                 "--ablate" => options.output = Output::Ablation,
                 "--write-floors" => options.write_floors = true,
                 other => bail!(
-                    "unknown option {other}; use --data DIR, --set NAME, --json, --every-query, --ablate, --write-floors, --signals FILE or --words FILE"
+                    "unknown option {other}; use --data DIR, --set NAME, --json, --every-query, --bare, --ablate, --write-floors, --signals FILE or --words FILE"
                 ),
             }
         }
@@ -84,7 +86,7 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     }
     let mut sets = Vec::new();
     for folder in &folders {
-        sets.extend(Set::load_all(folder, options.every_query)?);
+        sets.extend(Set::load_all(folder, options.reading)?);
     }
     if options.data.is_empty()
         && let Some(shared) = shared()
@@ -113,7 +115,8 @@ pub(crate) fn run(args: &[String]) -> Result<()> {
     if options.write_floors {
         return floors::write(&path, &report);
     }
-    if options.data.is_empty() && options.only.is_empty() && !options.every_query {
+    let reading = options.reading;
+    if options.data.is_empty() && options.only.is_empty() && !reading.every_query && !reading.bare {
         floors::check(&path, &report)?;
     }
     Ok(())

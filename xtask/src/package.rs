@@ -61,7 +61,13 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
 
 /// All packages around the program that the step `build` of CI left; says how big it is.
 pub(crate) fn check(build: Build) -> Result<String> {
-    try_all(&build.program("toolcrib"), &place())
+    let sizes = try_all(&build.program("toolcrib"), &place())?;
+    // Its profile is not that of a release, whose program has another size.
+    Ok(if build == Build::Ci {
+        format!("as CI builds it: {sizes}")
+    } else {
+        sizes
+    })
 }
 
 /// The long way: `cargo install`, every package around what it makes, and maturin from the sources.
@@ -194,15 +200,15 @@ fn sees_five(name: &str, command: &mut Command, home: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The version of the workspace.
-fn version(root: &Path) -> Result<String> {
+/// What the workspace says about all its packages, such as their version.
+fn of_workspace(root: &Path, field: &str) -> Result<String> {
     let text = fs::read_to_string(root.join("Cargo.toml"))?;
     let mut lines = text
         .lines()
         .skip_while(|line| *line != "[workspace.package]");
-    let line = lines.find_map(|line| line.strip_prefix("version = "));
-    let version = line.context("the workspace has no version")?;
-    Ok(version.trim_matches('"').to_owned())
+    let line = lines.find_map(|line| line.strip_prefix(field)?.strip_prefix(" = "));
+    let value = line.with_context(|| format!("the workspace has no {field}"))?;
+    Ok(value.trim_matches('"').to_owned())
 }
 
 #[cfg(unix)]
@@ -232,7 +238,11 @@ mod tests {
             launcher.contains("`@toolcrib/${platform}/bin/${file}`"),
             "{launcher}"
         );
-        assert!(!version(&workspace::root()).unwrap().is_empty());
+        assert!(
+            !of_workspace(&workspace::root(), "version")
+                .unwrap()
+                .is_empty()
+        );
     }
 
     #[test]
@@ -242,6 +252,53 @@ mod tests {
             let platform = format!("platform: {system}-{processor}");
             assert!(workflow.contains(&platform), "no {platform}");
         }
+    }
+
+    /// A job of the workflow that releases.
+    fn job(name: &str) -> String {
+        let workflow = text(".github/workflows/release.yml");
+        let start = workflow.find(&format!("\n  {name}:\n")).unwrap();
+        let lines = workflow[start + 1..].lines();
+        let ends = |line: &&str| line.is_empty();
+        lines
+            .take_while(|line| !ends(line))
+            .collect::<Vec<_>>()
+            .join("\n")
+    }
+
+    #[test]
+    fn only_a_tag_that_is_the_version_is_published_and_only_what_was_built_and_tested() {
+        for name in ["image", "publish"] {
+            let job = job(name);
+            for part in [
+                "if: startsWith(github.ref, 'refs/tags/v')",
+                "needs: [test, build]",
+            ] {
+                assert!(job.contains(part), "{name} has no {part}");
+            }
+        }
+        assert!(job("build").contains("needs: [version]"));
+        let version = job("version");
+        assert!(
+            version.contains(r#"[ "v$version" != "$GITHUB_REF_NAME" ]"#),
+            "{version}"
+        );
+        assert!(job("test").contains("cargo xtask test"));
+    }
+
+    #[test]
+    fn npm_is_given_files_to_publish_and_each_of_them_once() {
+        let publish = job("publish");
+        let given = publish.lines().filter(|line| line.contains("npm publish"));
+        for line in given {
+            assert!(
+                line.contains("./npm/"),
+                "npm looks for a repository: {line}"
+            );
+        }
+        assert_eq!(publish.matches("npm publish").count(), 2);
+        let build = job("build");
+        assert!(build.contains("rm npm/toolcrib-[0-9]*.tgz"), "{build}");
     }
 
     #[test]

@@ -26,7 +26,7 @@ pub(crate) fn pins(name: &str) -> PathBuf {
 
 /// Whether packages of npm can be installed here.
 pub(crate) fn has_npm() -> bool {
-    process::quietly(Command::new("npm").arg("--version"))
+    process::quietly(process::node_script("npm").arg("--version"))
 }
 
 /// Whether packages of `PyPI` can be installed here.
@@ -66,7 +66,7 @@ impl Peers {
         for file in ["package.json", "package-lock.json"] {
             std::fs::copy(pins.join(file), self.place.join(file))?;
         }
-        let mut npm = Command::new("npm");
+        let mut npm = process::node_script("npm");
         // Not `ci`: it refuses a lock file that lacks packages for other systems.
         npm.current_dir(&self.place).args(["install", "--no-save"]);
         npm.arg("--ignore-scripts");

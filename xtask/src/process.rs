@@ -22,6 +22,15 @@ pub(crate) fn program(name: impl AsRef<std::ffi::OsStr>) -> Command {
     command
 }
 
+/// A program that comes with Node as a script, such as `npm` and `npx`: on Windows it has an ending that must be said.
+pub(crate) fn node_script(name: &str) -> Command {
+    if cfg!(windows) {
+        program(format!("{name}.cmd"))
+    } else {
+        program(name)
+    }
+}
+
 /// Runs to the end with the terminal's own streams; anything but success is an error.
 pub(crate) fn run(command: &mut Command) -> Result<()> {
     ui::line(&format!("$ {}", spelled(command)));
@@ -120,6 +129,22 @@ mod tests {
         assert!(error.contains("git no-such-command-of-git"), "{error}");
         assert!(run(&mut program("no-such-program-anywhere")).is_err());
         assert!(!quietly(&mut program("no-such-program-anywhere")));
+    }
+
+    #[test]
+    fn npm_is_started_here_alone_because_windows_calls_it_otherwise() {
+        let told = output(node_script("npm").arg("--version")).unwrap();
+        assert!(told.trim().starts_with(char::is_numeric), "{told}");
+        let sources = crate::source::files_below(&workspace::root().join("xtask/src"), "rs");
+        for path in sources {
+            let text = std::fs::read_to_string(&path).unwrap();
+            for word in ["npm", "npx"] {
+                for start in ["Command::new", "process::program"] {
+                    let line = format!("{start}(\"{word}\")");
+                    assert!(!text.contains(&line), "{line} in {}", path.display());
+                }
+            }
+        }
     }
 
     #[test]

@@ -24,13 +24,18 @@ use crate::machine::Machine;
 use crate::{ui, workspace};
 use candidate::{Behind, CANDIDATES, Candidate, Start};
 pub(crate) use candidate::{built, install_own, install_shipped, shipped};
-pub(crate) use figures::{Figures, Row, with_table};
+pub(crate) use figures::{Figures, Row, put_table, with_table};
 pub(crate) use wire::Client;
 
 /// How often everyone takes a turn.
 const ROUNDS: usize = 3;
-/// How many calls are timed one after another.
-const CALLS: usize = 1_000;
+/// How many calls are timed one after another, for the processor's ticks to be small beside them, and after what time
+/// a slow candidate is let off with fewer.
+const CALLS: usize = 5_000;
+const CALLS_TIME: Duration = Duration::from_secs(15);
+const CALLS_MIN: usize = 1_000;
+/// How long after its first list a candidate is idle.
+const SETTLING: Duration = Duration::from_secs(1);
 /// How many clients call at once, and for how long.
 const CROWD: usize = 32;
 const CROWD_TIME: Duration = Duration::from_secs(3);
@@ -94,6 +99,7 @@ pub(crate) fn run() -> Result<()> {
             latency_us: middle(turns, |turn| turn.latency_us),
             cpu_us: middle(turns, |turn| turn.cpu_us),
             calls_per_second: middle(turns, |turn| turn.calls_per_second),
+            memory_idle_kib: Some(middle(turns, |turn| turn.memory_idle_kib)),
             memory_kib: middle(turns, |turn| turn.memory_kib),
             surface_tokens: surface,
             finding: finding::of(candidate.name)?,
@@ -120,6 +126,7 @@ struct Turn {
     latency_us: u64,
     cpu_us: u64,
     calls_per_second: u64,
+    memory_idle_kib: u64,
     memory_kib: u64,
 }
 
@@ -146,6 +153,12 @@ fn arguments() -> Value {
     static CALLS_MADE: AtomicU64 = AtomicU64::new(0);
     let number = CALLS_MADE.fetch_add(1, Ordering::Relaxed);
     json!({"query": format!("milk {number}")})
+}
+
+/// The tool that is timed and arguments for it, for who must not train on them.
+#[cfg(test)]
+pub(crate) fn timed() -> (&'static str, Value) {
+    (TOOL, arguments())
 }
 
 /// The parameters of one more call through a candidate.
@@ -226,28 +239,32 @@ impl Drop for Running {
 
 fn take_turn(candidate: &'static Candidate) -> Result<Turn> {
     let (running, _) = Running::start(candidate, &[notes()])?;
+    let members = || tree::members(running.child.id(), SERVER);
+    std::thread::sleep(SETTLING);
+    let memory_idle_kib = tree::memory_kib(&members())?;
     let mut client = Client::open(&running.address, PATH)?;
     for _ in 0..20 {
         run_once(&mut client, &params(candidate))?;
     }
-    let members = tree::members(running.child.id(), SERVER);
-    let memory_kib = tree::memory_kib(&members)?;
-    let before = tree::cpu_ms(&members);
+    let before = tree::ticks(&members());
     let mut times = Vec::with_capacity(CALLS);
-    for _ in 0..CALLS {
+    let started = Instant::now();
+    while times.len() < CALLS_MIN || (times.len() < CALLS && started.elapsed() < CALLS_TIME) {
         let params = params(candidate);
         let begun = Instant::now();
         run_once(&mut client, &params)?;
         times.push(micros(begun.elapsed()));
     }
-    let cpu_us = (tree::cpu_ms(&members) - before) * 1000 / CALLS as u64;
+    let used_us = tree::cpu_us(&before, &tree::ticks(&members()))?;
+    let calls_per_second =
+        crowd(&running.address, PATH, CROWD, |_| params(candidate))?.calls_per_second;
     Ok(Turn {
         start_ms: running.start_ms,
         latency_us: middle(&times, |time| *time),
-        cpu_us,
-        calls_per_second: crowd(&running.address, PATH, CROWD, |_| params(candidate))?
-            .calls_per_second,
-        memory_kib,
+        cpu_us: used_us / times.len() as u64,
+        calls_per_second,
+        memory_idle_kib,
+        memory_kib: tree::memory_kib(&members())?,
     })
 }
 
@@ -280,24 +297,26 @@ where
     P: Fn(usize) -> Value + Copy + Send + 'static,
 {
     let begun = Instant::now();
-    let clients: Vec<_> = (0..callers)
+    let call = move |address: &str, caller: usize| -> Result<Vec<u64>> {
+        let mut client = Client::open(address, path)?;
+        let mut times = Vec::new();
+        while begun.elapsed() < CROWD_TIME {
+            let params = params(times.len() * callers + caller);
+            let asked = Instant::now();
+            run_once(&mut client, &params)?;
+            times.push(micros(asked.elapsed()));
+        }
+        Ok(times)
+    };
+    let others: Vec<_> = (1..callers)
         .map(|caller| {
             let address = address.to_owned();
-            std::thread::spawn(move || -> Result<Vec<u64>> {
-                let mut client = Client::open(&address, path)?;
-                let mut times = Vec::new();
-                while begun.elapsed() < CROWD_TIME {
-                    let params = params(times.len() * callers + caller);
-                    let asked = Instant::now();
-                    run_once(&mut client, &params)?;
-                    times.push(micros(asked.elapsed()));
-                }
-                Ok(times)
-            })
+            std::thread::spawn(move || call(&address, caller))
         })
         .collect();
-    let mut times = Vec::new();
-    for client in clients {
+    // The first calls from this thread, so that one alone does what calls one after another do elsewhere.
+    let mut times = call(address, 0)?;
+    for client in others {
         let Ok(outcome) = client.join() else {
             bail!("a client panicked");
         };

@@ -17,13 +17,24 @@ use crate::{process, served};
 const CALLS: usize = 600;
 /// How long the program may take to listen where it is watched.
 const START_TIME: Duration = Duration::from_mins(1);
-/// What an agent might wish for.
-const WISHES: [&str; 5] = [
+/// What an agent might wish for. Neither these nor the calls are what the benches time (ADR 0013).
+const WISHES: [&str; 6] = [
     "write down a note",
-    "what did I note about milk",
+    "where did I put the torque wrench",
     "delete the note about the meeting with Ada",
     "which notes are there",
+    "when is there time for an appointment",
     "send an invoice to a customer",
+];
+/// What the notes and appointments are about.
+const THINGS: [&str; 7] = [
+    "torque wrench",
+    "drill bits, 3 mm",
+    "Schraubstock für die Werkbank",
+    "belt of the band saw",
+    "order no. 4711 from Lovelace & Sons",
+    "safety goggles",
+    "first aid kit\nand a second one",
 ];
 
 /// Has a session over each door, with the program as `start` starts it in a home; gives the two homes.
@@ -38,27 +49,71 @@ pub(crate) fn play(program: &Path, start: impl Fn(&Path) -> Command) -> Result<[
     Ok([pipe, http])
 }
 
-/// A home whose only server keeps notes.
+/// A home whose servers keep notes and a calendar.
 fn home(name: &str, program: &Path) -> Result<PathBuf> {
     let config = json!({
         "servers": {"notes": {"command": program, "args": ["workshop", "notes"]}},
         "policy": {"rateLimits": {"perServer": {"requests": 1_000_000}}},
     });
+    let config = with_calendar(config);
     served::home(&format!("session-{name}"), &config.to_string())
+}
+
+/// A calendar beside the notes, started like them.
+fn with_calendar(mut config: Value) -> Value {
+    let mut calendar = config["servers"]["notes"].clone();
+    for word in calendar["args"].as_array_mut().into_iter().flatten() {
+        if word == "notes" {
+            *word = json!("calendar");
+        }
+    }
+    config["servers"]["calendar"] = calendar;
+    config
+}
+
+/// The server, the tool and the arguments of a call of the session by its number: it writes, reads, lists and looks for.
+fn call(number: usize) -> (&'static str, &'static str, Value) {
+    let thing = THINGS[number % THINGS.len()];
+    let day = format!("2026-03-{:02}", number % 28 + 1);
+    let start = format!("{day}T{:02}:00", 9 + number % 8);
+    match number % 8 {
+        0 => {
+            let body = format!("The {thing} is on shelf {number}.");
+            let note = json!({"title": format!("Shelf {number}"), "body": body});
+            ("notes", "create_note", note)
+        }
+        1 => ("notes", "search_notes", json!({ "query": thing })),
+        2 => ("notes", "read_note", json!({"id": 1})),
+        3 => ("notes", "list_notes", json!({})),
+        4 => {
+            let event = json!({"title": format!("Look for {thing}"), "start": start});
+            ("calendar", "create_event", event)
+        }
+        5 => ("calendar", "list_events", json!({ "day": day })),
+        6 => ("calendar", "find_free_hour", json!({ "day": day })),
+        _ => {
+            let moved = json!({"id": 1, "start": start});
+            ("calendar", "move_event", moved)
+        }
+    }
 }
 
 /// What an agent does: it looks around, finds, reads about a tool, and runs it.
 fn talk(ask: &mut dyn FnMut(&str, &Value) -> Result<Value>) -> Result<()> {
-    let tool = json!({"server": "notes", "tool": "search_notes"});
     ask("list_mcp_servers", &json!({}))?;
-    ask("list_tools", &json!({"server": "notes"}))?;
+    for server in ["notes", "calendar"] {
+        ask("list_tools", &json!({ "server": server }))?;
+    }
     for wish in WISHES {
         ask("search_tools", &json!({"query": wish}))?;
     }
-    ask("get_tool_details", &tool)?;
+    for number in 0..8 {
+        let (server, tool, _) = call(number);
+        ask("get_tool_details", &json!({"server": server, "tool": tool}))?;
+    }
     for number in 0..CALLS {
-        let mut call = tool.clone();
-        call["arguments"] = json!({"query": format!("milk {number}")});
+        let (server, tool, arguments) = call(number);
+        let call = json!({"server": server, "tool": tool, "arguments": arguments});
         let answer = ask("execute_tool", &call)?;
         ensure!(
             answer["isError"] != true,
@@ -119,5 +174,35 @@ impl Drop for Running {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_trained_is_not_what_the_benches_time() {
+        let (timed, arguments) = crate::rivals::timed();
+        let word = arguments["query"].as_str().unwrap();
+        let word = word.split(' ').next().unwrap();
+        let calls: Vec<_> = (0..CALLS).map(call).collect();
+        assert!(
+            calls
+                .iter()
+                .all(|(_, _, arguments)| !arguments.to_string().contains(word)),
+            "no call holds {word}"
+        );
+        assert!(WISHES.iter().all(|wish| !wish.contains(word)));
+        let like_it = calls.iter().filter(|(_, tool, _)| *tool == timed).count();
+        assert!(
+            like_it * 4 < CALLS,
+            "{like_it} of {CALLS} run the tool that is timed"
+        );
+        let servers = with_calendar(json!({"servers": {"notes": {"args": ["workshop", "notes"]}}}));
+        assert_eq!(
+            servers["servers"]["calendar"]["args"],
+            json!(["workshop", "calendar"])
+        );
     }
 }

@@ -27,7 +27,8 @@ pub(crate) fn run(args: &mut Args) -> Result<()> {
         }
         None => program,
     };
-    ui::line(&format!("built {}", told.display()));
+    let bytes = fs::metadata(&told)?.len();
+    ui::line(&format!("built {}, {bytes} bytes", told.display()));
     Ok(())
 }
 

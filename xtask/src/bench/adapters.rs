@@ -1,18 +1,24 @@
 //! `cargo xtask bench adapters`: how long real API descriptions take until they are tools, and what that holds.
 
+use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 
 use super::recorder::Recorder;
 use crate::adapters::{load, real_files};
-use crate::{ui, workspace};
+use crate::{process, ui, workspace};
 
 /// What Stripe's description and all of them together may take, nanoseconds.
 const STRIPE_NS: u64 = 1_000_000_000;
 const ALL_NS: u64 = 5_000_000_000;
 /// What reading Stripe's description may hold at most, bytes.
 const STRIPE_BYTES: u64 = 150 * 1024 * 1024;
+/// Tells a process to read one description and say what that held: the path.
+const ALONE: &str = "XTASK_BENCH_ALONE";
+/// What stands before the figure that it says.
+const HELD: &str = "bytes held: ";
 /// How often everything is read.
 const ROUNDS: usize = 3;
 
@@ -25,17 +31,13 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
     let mut stripe = Vec::new();
     let mut all = Vec::new();
     let mut operations = 0;
-    let mut held = None;
     for _ in 0..ROUNDS {
         let mut sum = Duration::ZERO;
         operations = 0;
         for path in &files {
-            let before = Peak::from_here();
             let (name, api, took) = load(path)?;
             if name == "stripe" {
                 stripe.push(nanoseconds(took));
-                // What is kept from the first reading would be missing in the second.
-                held = held.or_else(|| before?.bytes());
             }
             operations += api.operations.len() as u64;
             sum += took;
@@ -51,7 +53,8 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
     recorder
         .value("read Stripe's description", middle(stripe), "ns")
         .at_most(STRIPE_NS);
-    if let Some(bytes) = held {
+    let stripe = files.iter().find(|path| path.ends_with("stripe.yaml"));
+    if let Some(bytes) = held_by(stripe.context("Stripe's description is not there")?)? {
         recorder
             .value("memory while Stripe's description is read", bytes, "bytes")
             .at_most(STRIPE_BYTES);
@@ -59,6 +62,36 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
     recorder
         .value("read all descriptions", middle(all), "ns")
         .at_most(ALL_NS);
+    Ok(())
+}
+
+/// What reading a description holds, in a process that has read nothing else: memory that was used and given back
+/// would be used again, and not be seen.
+fn held_by(path: &Path) -> Result<Option<u64>> {
+    let mut command = Command::new(std::env::current_exe()?);
+    command.args(["bench", "adapters"]).env(ALONE, path);
+    figure(&process::output(&mut command)?)
+}
+
+/// The figure in what such a process says.
+fn figure(said: &str) -> Result<Option<u64>> {
+    let figure = said.lines().find_map(|line| line.strip_prefix(HELD));
+    figure.map(|text| Ok(text.trim().parse()?)).transpose()
+}
+
+/// Whether this is such a process.
+pub(super) fn is_alone() -> bool {
+    std::env::var_os(ALONE).is_some()
+}
+
+/// Reads the description and says what that held.
+pub(super) fn alone() -> Result<()> {
+    let path = PathBuf::from(std::env::var_os(ALONE).context("no path")?);
+    let before = Peak::from_here();
+    load(&path)?;
+    if let Some(bytes) = before.and_then(|before| before.bytes()) {
+        ui::line(&format!("{HELD}{bytes}"));
+    }
     Ok(())
 }
 
@@ -95,6 +128,16 @@ fn nanoseconds(time: Duration) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_figure_of_a_process_is_read_among_what_else_it_says() {
+        assert_eq!(
+            figure("a title\nbytes held: 131072\n").unwrap(),
+            Some(131_072)
+        );
+        assert_eq!(figure("nothing").unwrap(), None);
+        assert!(figure("bytes held: many").is_err());
+    }
 
     #[cfg(target_os = "linux")]
     #[test]

@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::results::Figure;
+use super::results::{Figure, PER_MILLE_OF_THE_BASE};
 use crate::{process, ui};
 
 /// Tells a run under valgrind what to count: `bench/figure=TIMES`.
@@ -93,7 +93,7 @@ impl Recorder {
             };
             median((0..pairs.max(1)).map(pair).collect())
         };
-        self.push(Figure::new(name, median, "‰ of the base"))
+        self.push(Figure::new(name, median, PER_MILLE_OF_THE_BASE))
     }
 
     /// A figure that was found otherwise: bytes, tokens, counts.

@@ -13,9 +13,21 @@ const JSON: &str = "bench/results.json";
 /// The figures for people.
 pub(crate) const MARKDOWN: &str = "docs/benchmarks.md";
 
+/// Units of shares: of what a figure is held against, of all that there were, of the tokens of everything.
+pub(crate) const PER_MILLE_OF_THE_BASE: &str = "‰ of the base";
+pub(crate) const PER_MILLE: &str = "‰ of all";
+pub(crate) const OF_TEN_THOUSAND_TOKENS: &str = "of 10,000 tokens";
+
 /// The document as the committed figures give it.
 pub(crate) fn markdown() -> Result<String> {
     Ok(Results::load()?.to_markdown())
+}
+
+/// A committed figure of a bench; nothing where it was never taken.
+pub(crate) fn figure(bench: &str, name: &str) -> Result<Option<Figure>> {
+    let taken = Results::load()?.benches.remove(bench);
+    let figures = taken.into_iter().flat_map(|taken| taken.figures);
+    Ok(figures.into_iter().find(|figure| figure.name == name))
 }
 
 /// The last figures of every bench.
@@ -37,10 +49,10 @@ pub(crate) struct Taken {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct Figure {
     pub(crate) name: String,
-    value: u64,
+    pub(crate) value: u64,
     unit: String,
     #[serde(skip_serializing_if = "Option::is_none")]
-    at_most: Option<u64>,
+    pub(crate) at_most: Option<u64>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     at_least: Option<u64>,
 }
@@ -83,12 +95,23 @@ impl Figure {
         }
     }
 
-    /// A figure as people read it: times in the largest fitting unit, the rest with its own.
+    /// A figure as people read it: times and bytes in the largest fitting unit, shares in hundredths or as multiples, the
+    /// rest with its own. What a program reads stays as it was taken.
     fn readable(&self, value: u64) -> String {
         match (self.unit.as_str(), value) {
             ("ns", 0..10_000) => format!("{value} ns"),
             ("ns", 10_000..10_000_000) => format!("{}.{} µs", value / 1000, value % 1000 / 100),
             ("ns", _) => format!("{}.{} ms", value / 1_000_000, value % 1_000_000 / 100_000),
+            ("bytes", 1_000_000..) => {
+                let tenths = (value + 50_000) / 100_000;
+                format!("{}.{} MB", grouped(tenths / 10), tenths % 10)
+            }
+            (PER_MILLE_OF_THE_BASE, 1_000..) => {
+                let tenths = (value + 50) / 100;
+                format!("{}.{} times", tenths / 10, tenths % 10)
+            }
+            (PER_MILLE_OF_THE_BASE | PER_MILLE, _) => format!("{}.{} %", value / 10, value % 10),
+            (OF_TEN_THOUSAND_TOKENS, _) => format!("{}.{:02} %", value / 100, value % 100),
             (unit, _) => format!("{} {unit}", grouped(value)),
         }
     }
@@ -163,7 +186,7 @@ impl Results {
 
     fn to_markdown(&self) -> String {
         let mut text = String::from(
-            "# Benchmarks\n\nWritten by `cargo xtask bench`; the same figures are in `bench/results.json`. Times are medians.\n",
+            "# Benchmarks\n\nWritten by `cargo xtask bench`; the same figures are in `bench/results.json`. Times are medians.\n`door` and `upstream` measure the program as it is packaged ([ADR 0013](adr/0013-packages-hold-a-trained-program.md)).\n",
         );
         for (name, taken) in &self.benches {
             let _ = writeln!(text, "\n## {name}: {}\n", taken.about);
@@ -199,6 +222,14 @@ mod tests {
             (12_345_678, "ns", "12.3 ms"),
             (1_234_567, "instructions", "1,234,567 instructions"),
             (12, "bytes", "12 bytes"),
+            (33_017_856, "bytes", "33.0 MB"),
+            (999_950, "bytes", "999,950 bytes"),
+            (26_023, PER_MILLE_OF_THE_BASE, "26.0 times"),
+            (1_050, PER_MILLE_OF_THE_BASE, "1.1 times"),
+            (53, PER_MILLE_OF_THE_BASE, "5.3 %"),
+            (934, PER_MILLE, "93.4 %"),
+            (6, OF_TEN_THOUSAND_TOKENS, "0.06 %"),
+            (100, OF_TEN_THOUSAND_TOKENS, "1.00 %"),
         ] {
             assert_eq!(Figure::new("x", value, unit).readable(value), expect);
         }

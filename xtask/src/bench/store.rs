@@ -57,12 +57,12 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
         .at_most(EXECUTION_NS_MAX);
     recorder.value("a flush of the disk alone, median", flush(&disk)?, "ns");
     recorder.value(
-        "one caller's wait, median",
+        &format!("the wait of each of {CALLERS} callers at once, median"),
         figure("median_us")? * 1_000,
         "ns",
     );
     recorder.value(
-        "one caller's wait, 99 of 100",
+        &format!("the wait of each of {CALLERS} callers at once, 99 of 100"),
         figure("p99_us")? * 1_000,
         "ns",
     );

@@ -3,6 +3,7 @@
 use anyhow::Result;
 
 use super::recorder::Recorder;
+use super::results::OF_TEN_THOUSAND_TOKENS;
 use crate::tokens;
 
 /// Names for a reader, by the names that `cargo xtask eval tokens` has.
@@ -28,7 +29,7 @@ const NAMES: [(&str, &str, &str); 14] = [
     (
         "per_message_of_everything_per_10000",
         "definitions, a search and details against every definition at once",
-        "of 10,000 tokens",
+        OF_TEN_THOUSAND_TOKENS,
     ),
     (
         "single_tool_flow_median",
@@ -43,7 +44,7 @@ const NAMES: [(&str, &str, &str); 14] = [
     (
         "left_of_everything_per_10000",
         "two tools against every definition at once",
-        "of 10,000 tokens",
+        OF_TEN_THOUSAND_TOKENS,
     ),
 ];
 

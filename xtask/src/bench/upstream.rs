@@ -14,6 +14,7 @@ use serde_json::{Value, json};
 
 use super::door::{Door, nanoseconds};
 use super::recorder::Recorder;
+use super::results::PER_MILLE_OF_THE_BASE;
 use crate::rivals::{Client, built, install_own, install_shipped, shipped};
 use crate::{process, ui, workspace};
 pub(crate) use server::Server;
@@ -38,6 +39,14 @@ impl Way {
             Self::Http => "HTTP",
         }
     }
+
+    /// What a call goes through: how it comes in, and where it goes.
+    fn path(self) -> &'static str {
+        match self {
+            Self::Pipe => "stdio door, server on a pipe",
+            Self::Http => "stdio door, server over HTTP",
+        }
+    }
 }
 
 pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
@@ -54,24 +63,24 @@ pub(crate) fn run(recorder: &mut Recorder) -> Result<()> {
             values.sort_unstable();
             values[values.len() / 2]
         };
-        let name = way.name();
+        let path = way.path();
         let (direct, through) = (middle(|t| t.direct), middle(|t| t.through));
-        recorder.value(&format!("a call over {name}, direct"), direct, "ns");
-        recorder.value(&format!("a call over {name}, through us"), through, "ns");
+        recorder.value(&format!("{path}: a call, direct"), direct, "ns");
+        recorder.value(&format!("{path}: a call, through us"), through, "ns");
         recorder.value(
-            &format!("a call over {name}, latency against direct"),
+            &format!("{path}: latency of a call against direct"),
             middle(|t| t.through * 1000 / t.direct.max(1)),
-            "‰ of the base",
+            PER_MILLE_OF_THE_BASE,
         );
         recorder.value(
-            &format!("a call over {name}, processor time of ours"),
+            &format!("{path}: processor time of a call, ours"),
             middle(|t| t.cpu),
             "ns",
         );
         recorder.value(
-            &format!("a call over {name}, processor time against the direct call"),
+            &format!("{path}: processor time of ours against the direct call"),
             middle(|t| t.cpu * 1000 / t.direct.max(1)),
-            "‰ of the base",
+            PER_MILLE_OF_THE_BASE,
         );
         counts(recorder, way, &home)?;
     }
@@ -84,7 +93,7 @@ fn counts(recorder: &mut Recorder, way: Way, home: &Path) -> Result<()> {
         ui::line("no valgrind here: allocations and instructions are not counted");
         return Ok(());
     }
-    let name = way.name();
+    let path = way.path();
     let through = |program: &Path| {
         per_call(|calls| {
             let mut door = Door::wrapped(under_valgrind(home, program, &[]), home)?;
@@ -113,11 +122,11 @@ fn counts(recorder: &mut Recorder, way: Way, home: &Path) -> Result<()> {
         ("allocations", ours.allocations, direct.allocations),
         ("instructions", ours.instructions, direct.instructions),
     ] {
-        recorder.value(&format!("a call over {name}, {what} of ours"), ours, what);
+        recorder.value(&format!("{path}: {what} of a call, ours"), ours, what);
         recorder.value(
-            &format!("a call over {name}, {what} against the direct call"),
+            &format!("{path}: {what} of a call against direct"),
             ours * 1000 / direct.max(1),
-            "‰ of the base",
+            PER_MILLE_OF_THE_BASE,
         );
     }
     Ok(())
@@ -167,18 +176,7 @@ fn round(way: Way, home: &Path, server: &server::Server) -> Result<Taken> {
             straight.close()?;
             took
         }
-        Way::Http => {
-            let mut client = Client::open(&server.address, server::PATH)?;
-            let mut times = Vec::with_capacity(CALLS);
-            for number in 0..CALLS {
-                let params = json!({"name": server::TOOL, "arguments": arguments(number)});
-                let begun = Instant::now();
-                client.ask("tools/call", &params)?;
-                times.push(nanoseconds(begun));
-            }
-            times.sort_unstable();
-            times[times.len() / 2]
-        }
+        Way::Http => straight_http(server, CALLS)?,
     };
     let mut door = Door::open(&shipped(), home, &[])?;
     door.median(20, "execute_tool", &wrapped)?;
@@ -191,6 +189,20 @@ fn round(way: Way, home: &Path, server: &server::Server) -> Result<Taken> {
         through,
         cpu,
     })
+}
+
+/// The median time of a call of the server over HTTP itself, nanoseconds.
+fn straight_http(server: &server::Server, calls: usize) -> Result<u64> {
+    let mut client = Client::open(&server.address, server::PATH)?;
+    let mut times = Vec::with_capacity(calls);
+    for number in 0..calls {
+        let params = json!({"name": server::TOOL, "arguments": arguments(number)});
+        let begun = Instant::now();
+        client.ask("tools/call", &params)?;
+        times.push(nanoseconds(begun));
+    }
+    times.sort_unstable();
+    Ok(times[times.len() / 2])
 }
 
 fn arguments(number: usize) -> Value {

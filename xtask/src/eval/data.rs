@@ -32,6 +32,16 @@ pub(super) struct ToolLine {
     pub(super) input_schema: Value,
 }
 
+impl ToolLine {
+    /// Leaves only what the tool says of itself.
+    fn bare(&mut self) {
+        BARE.clone_into(&mut self.server);
+        self.server_id.clear();
+        self.server_description.clear();
+        self.category.clear();
+    }
+}
+
 /// A line of `queries.jsonl`.
 #[derive(Debug, Deserialize)]
 pub(super) struct QueryLine {
@@ -66,7 +76,7 @@ pub(super) struct Set {
 pub(super) type Tools = HashMap<ToolId, Arc<Tool>>;
 
 /// Sets whose terms of use, or whose purpose, keep them out of training.
-pub(super) const MEASURE_ONLY: [&str; 6] = [
+pub(crate) const MEASURE_ONLY: [&str; 6] = [
     "toollens",
     "train-toollens",
     "graph-toucan",
@@ -75,17 +85,30 @@ pub(super) const MEASURE_ONLY: [&str; 6] = [
     "mcp-selection-v4",
 ];
 
+/// How sets are read.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Reading {
+    /// Also the queries that `baseline-queries.json` leaves out.
+    pub(super) every_query: bool,
+    /// Of the tools only what each says of itself, name, description and schema, all of them in one server: what other
+    /// programs are given.
+    pub(super) bare: bool,
+}
+
+/// The one server of tools that are read bare.
+const BARE: &str = "tools";
+
 impl Set {
     /// Every set under `folder`, or the set that `folder` is. Where the folder has a
     /// `baseline-queries.json`, only the queries listed there count unless `every_query`.
-    pub(super) fn load_all(folder: &Path, every_query: bool) -> Result<Vec<Self>> {
+    pub(super) fn load_all(folder: &Path, reading: Reading) -> Result<Vec<Self>> {
         let chosen: Option<BTreeMap<String, HashSet<String>>> =
             match fs::read(folder.join("baseline-queries.json")) {
-                Ok(bytes) if !every_query => Some(serde_json::from_slice(&bytes)?),
+                Ok(bytes) if !reading.every_query => Some(serde_json::from_slice(&bytes)?),
                 _ => None,
             };
         if folder.join("queries.jsonl").is_file() {
-            return Ok(vec![Self::load(folder, folder, None)?]);
+            return Ok(vec![Self::load(folder, folder, None, reading)?]);
         }
         let mut names: Vec<_> = fs::read_dir(folder)?
             .filter_map(Result::ok)
@@ -105,7 +128,7 @@ impl Set {
             if !path.join("tools.jsonl").is_file() && name != "mcpflow-toucan" {
                 continue;
             }
-            sets.push(Self::load(path, folder, only)?);
+            sets.push(Self::load(path, folder, only, reading)?);
         }
         Ok(sets)
     }
@@ -156,14 +179,19 @@ impl Set {
         Ok(sets)
     }
 
-    fn load(path: &Path, root: &Path, only: Option<&HashSet<String>>) -> Result<Self> {
+    fn load(
+        path: &Path,
+        root: &Path,
+        only: Option<&HashSet<String>>,
+        reading: Reading,
+    ) -> Result<Self> {
         let name = name_of(path);
         let tools = if name == "mcpflow-toucan" {
             root.join("corpus-toucan/tools.jsonl")
         } else {
             path.join("tools.jsonl")
         };
-        let (index, tools, ids) = read_tools(&tools)?;
+        let (index, tools, ids) = read_tools(&tools, reading)?;
         let mut queries = Vec::new();
         for line in read_lines::<QueryLine>(&path.join("queries.jsonl"))? {
             if only.is_some_and(|only| !only.contains(&line.id)) {
@@ -211,11 +239,14 @@ pub(super) fn read_lines<T: for<'de> Deserialize<'de>>(path: &Path) -> Result<Ve
 
 /// An index of the tools, the tools, and the ids they got. Tools of one server that share a name are told
 /// apart by an invisible mark, which no word holds.
-fn read_tools(path: &Path) -> Result<(Index, Tools, HashMap<String, ToolId>)> {
+fn read_tools(path: &Path, reading: Reading) -> Result<(Index, Tools, HashMap<String, ToolId>)> {
     let mut ids = HashMap::new();
     let mut servers: BTreeMap<String, (String, String, Vec<Arc<Tool>>)> = BTreeMap::new();
     let mut taken: HashMap<(String, String), usize> = HashMap::new();
-    for line in read_lines::<ToolLine>(path)? {
+    for mut line in read_lines::<ToolLine>(path)? {
+        if reading.bare {
+            line.bare();
+        }
         let server = if line.server_id.is_empty() {
             line.server.clone()
         } else {
@@ -304,4 +335,33 @@ fn read_servers(folder: &Path) -> Result<(Index, Tools)> {
     }));
     let tools = by_id(servers.into_iter().flat_map(|(_, _, tools)| tools));
     Ok((index, tools))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn tools_that_are_read_bare_say_nothing_of_their_servers() {
+        let place = tempfile::tempdir().unwrap();
+        let path = place.path().join("tools.jsonl");
+        let lines = [
+            r#"{"id":"a","server":"Kitchen","server_description":"Recipes","category":"Food","name":"find","description":"Finds one."}"#,
+            r#"{"id":"b","server":"Garage","server_id":"g","name":"find","description":"Finds a car."}"#,
+        ];
+        fs::write(&path, lines.join("\n")).unwrap();
+        let (_, tools, ids) = read_tools(&path, Reading::default()).unwrap();
+        assert_eq!(ids["a"].server(), "Kitchen");
+        assert_eq!(tools[&ids["a"]].categories, ["Food"]);
+        let bare = Reading {
+            bare: true,
+            ..Reading::default()
+        };
+        let (index, tools, ids) = read_tools(&path, bare).unwrap();
+        assert_eq!(index.len(), 2, "names that two servers have stay apart");
+        for id in ids.values() {
+            assert_eq!(id.server(), BARE);
+            assert!(tools[id].categories.is_empty());
+        }
+    }
 }

@@ -7,20 +7,21 @@ use anyhow::{Context, Result};
 use serde_json::{Value, json};
 use toolcrib_core::ToolId;
 
-use super::data::Set;
-use super::metrics::{Measures, count, mean, measure};
+use super::data::{Reading, Set};
+use super::metrics::{Measures, mean, measure};
 
-/// Means of NDCG@10 and hit@1 over the test halves of the sets under `folder`. `open` is given the tools of a set as a
+/// Means of NDCG@10 and hit@1 over the test halves of the sets under `folder`, and over those of them that our ranking
+/// was never trained on. `open` is given the tools of a set as a
 /// server lists them; what it gives back names the tools that fit a query, the best first.
 pub(crate) fn measured<Ask>(
     folder: &Path,
     mut open: impl FnMut(&[Value]) -> Result<Ask>,
-) -> Result<[f64; 2]>
+) -> Result<[[f64; 2]; 2]>
 where
     Ask: FnMut(&str) -> Result<Vec<String>>,
 {
-    let mut means = Vec::new();
-    for set in Set::load_all(folder, false)? {
+    let mut means: Vec<(bool, Measures)> = Vec::new();
+    for set in Set::load_all(folder, Reading::default())? {
         let (listed, ids) = listed(&set);
         let mut ask = open(&listed)?;
         let mut all: Vec<Measures> = Vec::new();
@@ -32,10 +33,17 @@ where
             let ranking: Result<Vec<ToolId>> = names.iter().map(|name| who(&ids, name)).collect();
             all.push(measure(&ranking?, &query.gold));
         }
-        means.push(mean(&all));
+        means.push((set.measure_only, mean(&all)));
     }
-    let share = |of: fn(&Measures) -> f64| means.iter().map(of).sum::<f64>() / count(means.len());
-    Ok([share(|m| m.ndcg_10), share(|m| m.hit_1)])
+    let of = |only: bool| {
+        let chosen = means
+            .iter()
+            .filter(|(is_untrained, _)| !only || *is_untrained);
+        let chosen: Vec<Measures> = chosen.map(|(_, measures)| *measures).collect();
+        let mean = mean(&chosen);
+        [mean.ndcg_10, mean.hit_1]
+    };
+    Ok([of(false), of(true)])
 }
 
 /// The tool of this name. One that nobody offers means that the answer was misread, which must not count against

@@ -119,3 +119,40 @@ pub(super) fn try_installer(binary: &Path, out: &Path) -> Result<()> {
     ui::line("install.sh refuses an archive with another sum");
     Ok(())
 }
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// Installs an archive that holds a script in place of the program, and says whether that went well.
+    fn install(place: &Path, script: &str) -> Result<bool> {
+        let _ = fs::remove_dir_all(place.join("toolcrib"));
+        fs::create_dir_all(place.join("toolcrib"))?;
+        fs::write(place.join("toolcrib/toolcrib"), script)?;
+        let mut tar = Command::new("tar");
+        tar.args(["-czf", "toolcrib.tar.gz", "toolcrib"]);
+        process::run(tar.current_dir(place))?;
+        let mut install = Command::new("sh");
+        install
+            .arg(workspace::root().join("packaging/install.sh"))
+            .args(["--from", "toolcrib.tar.gz", "--to", "bin"]);
+        Ok(process::quietly(
+            install.env("HOME", place).current_dir(place),
+        ))
+    }
+
+    #[test]
+    fn an_upgrade_that_does_not_start_leaves_what_was_installed() {
+        let place = tempfile::tempdir().unwrap();
+        let works = "#!/bin/sh\necho toolcrib 1.0.0\n";
+        assert!(install(place.path(), works).unwrap());
+        let installed = || fs::read_to_string(place.path().join("bin/toolcrib")).unwrap();
+        assert_eq!(installed(), works);
+        for broken in ["#!/bin/sh\nexit 127\n", "#!/no/such/interpreter\n"] {
+            assert!(!install(place.path(), broken).unwrap());
+            assert_eq!(installed(), works);
+        }
+        let files = fs::read_dir(place.path().join("bin")).unwrap();
+        assert_eq!(files.count(), 1, "what was tried is gone");
+    }
+}

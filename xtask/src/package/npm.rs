@@ -19,24 +19,18 @@ const REGISTRY_START: Duration = Duration::from_mins(1);
 /// Stages and packs the package of a platform and the one that names all of them.
 pub(super) fn pack(platform: &str, binary: &Path, out: &Path) -> Result<Vec<PathBuf>> {
     let known = |(system, processor): &&(&str, &str)| format!("{system}-{processor}") == platform;
-    let (system, processor) = PLATFORMS
+    let (system, _) = PLATFORMS
         .iter()
         .find(known)
         .with_context(|| format!("{platform} has no package"))?;
     let root = workspace::root();
-    let version = super::version(&root)?;
     fs::create_dir_all(out)?;
     let stage = out.join("stage");
     let _ = fs::remove_dir_all(&stage);
 
     let home = stage.join(platform);
     fs::create_dir_all(home.join("bin"))?;
-    let mut manifest = manifest(&root.join("packaging/npm/platform/package.json"))?;
-    manifest["name"] = json!(format!("@toolcrib/{platform}"));
-    manifest["description"] = json!(format!("The program of Toolcrib for {platform}"));
-    manifest["version"] = json!(version);
-    manifest["os"] = json!([system]);
-    manifest["cpu"] = json!([processor]);
+    let manifest = of_platform(&root, platform)?;
     fs::write(
         home.join("package.json"),
         serde_json::to_string_pretty(&manifest)?,
@@ -57,15 +51,9 @@ pub(super) fn pack(platform: &str, binary: &Path, out: &Path) -> Result<Vec<Path
 
     let main = stage.join("toolcrib");
     fs::create_dir_all(main.join("bin"))?;
-    let mut manifest = self::manifest(&root.join("packaging/npm/toolcrib/package.json"))?;
-    manifest["version"] = json!(version);
-    let others = PLATFORMS
-        .iter()
-        .map(|(system, processor)| (format!("@toolcrib/{system}-{processor}"), json!(version)));
-    manifest["optionalDependencies"] = Value::Object(others.collect());
     fs::write(
         main.join("package.json"),
-        serde_json::to_string_pretty(&manifest)?,
+        serde_json::to_string_pretty(&of_all(&root)?)?,
     )?;
     let launcher = main.join("bin/toolcrib.js");
     fs::copy(
@@ -78,7 +66,7 @@ pub(super) fn pack(platform: &str, binary: &Path, out: &Path) -> Result<Vec<Path
     }
     let archives = [home, main].map(|folder| -> Result<PathBuf> {
         let told = process::output(
-            process::program("npm")
+            process::node_script("npm")
                 .args(["pack", "--silent", "--pack-destination"])
                 .arg(fs::canonicalize(out)?)
                 .current_dir(&folder),
@@ -89,9 +77,42 @@ pub(super) fn pack(platform: &str, binary: &Path, out: &Path) -> Result<Vec<Path
     archives.into_iter().collect()
 }
 
-fn manifest(path: &Path) -> Result<Value> {
-    let text = fs::read_to_string(path).with_context(|| workspace::relative(path))?;
-    Ok(serde_json::from_str(&text)?)
+/// The manifest of the package of a platform.
+fn of_platform(root: &Path, platform: &str) -> Result<Value> {
+    let mut manifest = manifest(root, "platform")?;
+    let (system, processor) = platform.split_once('-').context("SYSTEM-PROCESSOR")?;
+    manifest["name"] = json!(format!("@toolcrib/{platform}"));
+    manifest["description"] = json!(format!("The program of Toolcrib for {platform}"));
+    manifest["os"] = json!([system]);
+    manifest["cpu"] = json!([processor]);
+    if system == "linux" {
+        manifest["libc"] = json!(["glibc"]);
+    }
+    Ok(manifest)
+}
+
+/// The manifest of the package that names those of all platforms.
+fn of_all(root: &Path) -> Result<Value> {
+    let mut manifest = manifest(root, "toolcrib")?;
+    let version = manifest["version"].clone();
+    let others = PLATFORMS.iter().map(|(system, processor)| {
+        let name = format!("@toolcrib/{system}-{processor}");
+        (name, version.clone())
+    });
+    manifest["optionalDependencies"] = Value::Object(others.collect());
+    Ok(manifest)
+}
+
+/// A manifest of `packaging/npm` with what the workspace says about every package. The registry takes a package with
+/// provenance only if it names the repository that it was made in.
+fn manifest(root: &Path, name: &str) -> Result<Value> {
+    let path = root.join("packaging/npm").join(name).join("package.json");
+    let text = fs::read_to_string(&path).with_context(|| workspace::relative(&path))?;
+    let mut manifest: Value = serde_json::from_str(&text)?;
+    manifest["version"] = json!(super::of_workspace(root, "version")?);
+    let repository = super::of_workspace(root, "repository")?;
+    manifest["repository"] = json!({"type": "git", "url": format!("git+{repository}.git")});
+    Ok(manifest)
 }
 
 /// Publishes to a registry of our own and starts the program from there.
@@ -119,7 +140,7 @@ pub(super) fn try_out(peers: &Peers, archives: &[PathBuf], out: &Path) -> Result
     let settings = format!("registry={address}\n//127.0.0.1:{port}/:_authToken=none\n");
     fs::write(place.join("npmrc"), settings)?;
     let npm = |program: &str| {
-        let mut command = process::program(program);
+        let mut command = process::node_script(program);
         command
             .env("npm_config_userconfig", place.join("npmrc"))
             .env("npm_config_registry", &address)
@@ -157,4 +178,63 @@ fn wait_for(port: u16, registry: &mut Child) -> Result<()> {
         std::thread::sleep(Duration::from_millis(200));
     }
     bail!("the registry did not start")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_package_names_the_repository_of_the_workspace() {
+        let root = workspace::root();
+        let text = fs::read_to_string(root.join("Cargo.toml")).unwrap();
+        for manifest in [
+            of_all(&root).unwrap(),
+            of_platform(&root, "darwin-arm64").unwrap(),
+        ] {
+            let url = manifest["repository"]["url"].as_str().unwrap();
+            let plain = url.strip_prefix("git+").unwrap();
+            let plain = plain.strip_suffix(".git").unwrap();
+            assert!(text.contains(&format!("repository = \"{plain}\"")), "{url}");
+            assert_eq!(manifest["repository"]["type"], "git");
+        }
+    }
+
+    #[test]
+    fn a_package_for_linux_is_for_glibc_and_no_other_package_says_so() {
+        let root = workspace::root();
+        for (system, processor) in PLATFORMS {
+            let manifest = of_platform(&root, &format!("{system}-{processor}")).unwrap();
+            let expected = (*system == "linux").then(|| json!(["glibc"]));
+            assert_eq!(manifest.get("libc"), expected.as_ref());
+            assert_eq!(manifest["os"], json!([system]));
+            assert_eq!(manifest["cpu"], json!([processor]));
+        }
+        let count = of_all(&root).unwrap()["optionalDependencies"]
+            .as_object()
+            .map(serde_json::Map::len);
+        assert_eq!(count, Some(PLATFORMS.len()));
+    }
+
+    #[test]
+    fn on_a_system_with_musl_the_launcher_says_so() {
+        let place = tempfile::tempdir().unwrap();
+        let launcher = workspace::root().join("packaging/npm/toolcrib/bin/toolcrib.js");
+        fs::copy(launcher, place.path().join("toolcrib.js")).unwrap();
+        // What Node says of Alpine: Linux, and no version of glibc.
+        let alpine = "Object.defineProperty(process, 'platform', {value: 'linux'});\n\
+                      process.report.getReport = () => ({header: {}});\n";
+        fs::write(place.path().join("alpine.js"), alpine).unwrap();
+        let said = |args: &[&str]| {
+            let mut node = Command::new("node");
+            let told = node.args(args).current_dir(place.path()).output().unwrap();
+            assert_eq!(told.status.code(), Some(1));
+            String::from_utf8(told.stderr).unwrap()
+        };
+        let on_alpine = said(&["--require", "./alpine.js", "toolcrib.js"]);
+        assert!(on_alpine.contains("with musl"), "{on_alpine}");
+        if !cfg!(target_env = "musl") {
+            assert!(!said(&["toolcrib.js"]).contains("musl"));
+        }
+    }
 }

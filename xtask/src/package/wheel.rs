@@ -29,7 +29,7 @@ pub(super) fn write(platform: &str, binary: &Path, out: &Path) -> Result<PathBuf
                 fs::canonicalize(&from)
                     .with_context(|| format!("{} is not there", from.display()))?,
             )
-            .args([&super::version(&root)?, platform])
+            .args([&super::of_workspace(&root, "version")?, platform])
             .arg(&folder),
     )?;
     Ok(PathBuf::from(told.trim()))

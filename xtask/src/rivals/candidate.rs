@@ -21,6 +21,8 @@ pub(crate) struct Candidate {
     pub(crate) compact: bool,
     /// Whether it has a search of its own for tools.
     pub(crate) searches: bool,
+    /// Why it is ahead where it is, as far as that is known.
+    ahead: Option<&'static str>,
     /// How it is started before these servers on this port; files go into the directory.
     start: fn(&Start<'_>) -> Result<Command>,
     /// The call that runs a tool of a server behind it.
@@ -85,6 +87,7 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
         about: "this project: finds, describes, runs; policy, audit on disk",
         compact: true,
         searches: true,
+        ahead: None,
         start: toolcrib,
         call: |server, tool, arguments| {
             let call = json!({"server": server, "tool": tool, "arguments": arguments});
@@ -96,6 +99,9 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
         about: "finds, describes, runs",
         compact: true,
         searches: true,
+        ahead: Some(
+            "it writes no record of a call to disk, where ours waits for the disk before each call",
+        ),
         start: mcp_gateway,
         call: |server, tool, arguments| {
             let call = json!({"server": server, "tool": tool, "arguments": arguments});
@@ -107,6 +113,7 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
         about: "lists, describes, runs",
         compact: true,
         searches: false,
+        ahead: Some("it decides nothing about a call and writes none down"),
         start: lazy_mcp,
         call: |server, tool, arguments| {
             let call = json!({"server": server, "command_name": tool, "parameters": arguments});
@@ -118,6 +125,7 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
         about: "lists every tool in a line, describes, runs",
         compact: false,
         searches: false,
+        ahead: None,
         start: mcp_compressor,
         call: |_, tool, arguments| {
             let call = json!({"tool_name": tool, "tool_input": arguments});
@@ -129,6 +137,7 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
         about: "passes everything on",
         compact: false,
         searches: false,
+        ahead: None,
         start: fastmcp,
         call: |_, tool, arguments| (tool.to_owned(), arguments.clone()),
     },
@@ -137,6 +146,7 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
         about: "the same with its tool search: finds, runs",
         compact: true,
         searches: true,
+        ahead: Some("it shows two tools, to find and to run, and none that lists or describes"),
         start: fastmcp_search,
         call: |_, tool, arguments| {
             let call = json!({"name": tool, "arguments": arguments});
@@ -148,10 +158,16 @@ pub(crate) const CANDIDATES: &[Candidate] = &[
         about: "passes one server on",
         compact: false,
         searches: false,
+        ahead: Some("it passes one server on, decides nothing about a call and writes none down"),
         start: mcp_proxy,
         call: |_, tool, arguments| (tool.to_owned(), arguments.clone()),
     },
 ];
+
+/// Why a candidate is ahead where it is, as far as that is known.
+pub(crate) fn why_ahead(name: &str) -> Option<&'static str> {
+    CANDIDATES.iter().find(|one| one.name == name)?.ahead
+}
 
 /// Where the others are installed.
 fn place() -> PathBuf {

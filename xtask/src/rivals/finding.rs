@@ -12,32 +12,74 @@ use super::candidate::{Behind, CANDIDATES, built, python};
 use super::{Client, PATH, Running, START_TIME};
 use crate::{eval, process, workspace};
 
-/// The two figures of a ranking.
+/// How a ranking finds, and what it is given to do so.
 #[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(crate) struct Finding {
-    pub(crate) ndcg_10: f64,
-    pub(crate) hit_1: f64,
-    /// Both once more for the keywords of the wishes, where the search says that it wants keywords.
+    /// Asked for whole wishes, over what every tool says of itself: name, description and schema.
+    #[serde(flatten)]
+    pub(crate) whole: Means,
+    /// The same for the keywords of the wishes, where the search says that it wants keywords.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) in_keywords: Option<[f64; 2]>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) in_keywords_untrained: Option<[f64; 2]>,
+    /// The same where the names and descriptions of the servers are searched as well. Only ours is measured so: the sets
+    /// have up to 2,276 servers, which would be as many processes behind another program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) with_servers: Option<Means>,
+}
+
+/// Means of the two figures of a ranking.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize, Deserialize)]
+pub(crate) struct Means {
+    pub(crate) ndcg_10: f64,
+    pub(crate) hit_1: f64,
+    /// Both over the sets that our ranking was never trained on; absent from runs before it was measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) untrained: Option<[f64; 2]>,
+}
+
+impl Means {
+    fn of([all, untrained]: [[f64; 2]; 2]) -> Self {
+        Self {
+            ndcg_10: all[0],
+            hit_1: all[1],
+            untrained: Some(untrained),
+        }
+    }
+
+    /// As it stands in the table.
+    pub(crate) fn shown(&self) -> String {
+        pair([self.ndcg_10, self.hit_1], self.untrained)
+    }
 }
 
 impl Finding {
     /// The better of the two ways of asking.
     pub(crate) fn best(&self) -> f64 {
         let [in_keywords, _] = self.in_keywords.unwrap_or_default();
-        self.ndcg_10.max(in_keywords)
+        self.whole.ndcg_10.max(in_keywords)
     }
 
     /// As it stands in the table.
     pub(crate) fn shown(&self) -> String {
-        let whole = format!("{:.3}, {:.3}", self.ndcg_10, self.hit_1);
+        let whole = self.whole.shown();
         match self.in_keywords {
             None => whole,
-            Some([ndcg_10, hit_1]) => {
-                format!("{whole}; asked in keywords {ndcg_10:.3}, {hit_1:.3}")
+            Some(found) => {
+                let found = pair(found, self.in_keywords_untrained);
+                format!("{whole}; asked in keywords {found}")
             }
         }
+    }
+}
+
+/// Both figures, and in brackets those of the sets that nobody was trained on.
+fn pair([ndcg_10, hit_1]: [f64; 2], untrained: Option<[f64; 2]>) -> String {
+    let all = format!("{ndcg_10:.3}, {hit_1:.3}");
+    match untrained {
+        None => all,
+        Some([ndcg_10, hit_1]) => format!("{all} ({ndcg_10:.3}, {hit_1:.3})"),
     }
 }
 
@@ -54,7 +96,7 @@ const SMALL_WORDS: &str = "about all also and any are ask been being but can cou
 /// in a wrong way, which says nothing about it.
 pub(crate) fn of(name: &str) -> Result<Option<Finding>> {
     let finding = asked(name)?;
-    if finding.is_some_and(|finding| finding.ndcg_10 <= 0.0) {
+    if finding.is_some_and(|finding| finding.best() <= 0.0) {
         bail!("{name} was asked and found nothing at all");
     }
     Ok(finding)
@@ -64,39 +106,60 @@ fn asked(name: &str) -> Result<Option<Finding>> {
     let Some(shared) = workspace::shared() else {
         return Ok(None);
     };
-    let (said, place) = match name {
-        "toolcrib" => {
-            let own = std::env::current_exe()?;
-            let said = process::output(Command::new(own).args(["eval", "search", "--json"]))?;
-            (said, "/mean/test")
-        }
+    let found = match name {
+        "toolcrib" => of_ours(),
         "fastmcp search" => {
             let script = workspace::root().join("testkit/peers/rivals/finding.py");
             let mut command = Command::new(python("python"));
             command.arg(script).arg(shared.join("data/retrieval"));
-            (process::output(&mut command)?, "/mean")
+            by_set(&process::output(&mut command)?).map(asked_once)
         }
-        "mcp-gateway" => return of_gateway(&shared).map(Some),
+        "mcp-gateway" => of_gateway(&shared),
         _ => return Ok(None),
     };
-    read(&said, place)
+    found
         .map(Some)
         .with_context(|| format!("{name} does not say how well it finds"))
+}
+
+/// A finding for which there is one way of asking.
+fn asked_once(whole: Means) -> Finding {
+    Finding {
+        whole,
+        in_keywords: None,
+        in_keywords_untrained: None,
+        with_servers: None,
+    }
+}
+
+/// Our figures: over the text that the others are given, and over all that it is given where it is used.
+fn of_ours() -> Result<Finding> {
+    let own = std::env::current_exe()?;
+    let said = |more: &[&str]| -> Result<Means> {
+        let mut command = Command::new(&own);
+        command.args(["eval", "search", "--json"]).args(more);
+        of_eval(&process::output(&mut command)?)
+    };
+    Ok(Finding {
+        with_servers: Some(said(&[])?),
+        ..asked_once(said(&["--bare"])?)
+    })
 }
 
 /// The figures of `mcp-gateway`. It is asked for whole wishes like everyone, and for their keywords as well: its search
 /// describes the query as one, and counts each word that stands anywhere in a tool, be it `a` or `to`.
 fn of_gateway(shared: &Path) -> Result<Finding> {
-    let [ndcg_10, hit_1] = searched(shared, str::to_owned)?;
+    let whole = Means::of(searched(shared, str::to_owned)?);
+    let [all, untrained] = searched(shared, keywords)?;
     Ok(Finding {
-        ndcg_10,
-        hit_1,
-        in_keywords: Some(searched(shared, keywords)?),
+        in_keywords: Some(all),
+        in_keywords_untrained: Some(untrained),
+        ..asked_once(whole)
     })
 }
 
-/// Means over the sets, with all tools of a set in one server behind `mcp-gateway`; `put` words a wish for it.
-fn searched(shared: &Path, put: fn(&str) -> String) -> Result<[f64; 2]> {
+/// Means over all sets and over those never trained on, with all tools of a set in one server behind `mcp-gateway`; `put` words a wish for it.
+fn searched(shared: &Path, put: fn(&str) -> String) -> Result<[[f64; 2]; 2]> {
     let candidate = CANDIDATES.iter().find(|one| one.name == "mcp-gateway");
     let candidate = candidate.context("mcp-gateway is no candidate")?;
     let place = workspace::scratch().join("rivals/sets");
@@ -185,13 +248,49 @@ fn keywords(wish: &str) -> String {
     words.join(" ")
 }
 
-/// Reads the figures out of JSON that may stand below a heading.
-fn read(said: &str, place: &str) -> Result<Finding> {
+/// The JSON that may stand below a heading.
+fn read(said: &str) -> Result<Value> {
     let json = said.find('{').map_or("", |at| &said[at..]);
     let mut values = serde_json::Deserializer::from_str(json).into_iter::<Value>();
-    let value = values.next().context("there is no JSON")??;
-    let found = value.pointer(place).context("the mean is not there")?;
-    Ok(serde_json::from_value(found.clone())?)
+    Ok(values.next().context("there is no JSON")??)
+}
+
+/// The two figures at a place.
+fn figures(value: &Value, place: &str) -> Result<[f64; 2]> {
+    let figure = |name: &str| {
+        let found = value.pointer(&format!("{place}/{name}"));
+        let found = found.and_then(Value::as_f64);
+        found.with_context(|| format!("there is no {place}/{name}"))
+    };
+    Ok([figure("ndcg_10")?, figure("hit_1")?])
+}
+
+/// The means that `cargo xtask eval` says.
+fn of_eval(said: &str) -> Result<Means> {
+    let value = read(said)?;
+    Ok(Means::of([
+        figures(&value, "/mean/test")?,
+        figures(&value, "/mean_measure_only/test")?,
+    ]))
+}
+
+/// The means over figures that are given for every set.
+fn by_set(said: &str) -> Result<Means> {
+    let value = read(said)?;
+    let sets = value["sets"].as_object().context("there are no sets")?;
+    let mean = |of: fn(&str) -> bool| -> Result<[f64; 2]> {
+        let chosen = sets.iter().filter(|(name, _)| of(name));
+        let all: Vec<[f64; 2]> = chosen
+            .map(|(_, row)| figures(row, ""))
+            .collect::<Result<_>>()?;
+        #[expect(clippy::cast_precision_loss, reason = "a few sets")]
+        let count = all.len().max(1) as f64;
+        Ok([0, 1].map(|at| all.iter().map(|row| row[at]).sum::<f64>() / count))
+    };
+    Ok(Means::of([
+        mean(|_| true)?,
+        mean(|name| eval::MEASURE_ONLY.contains(&name))?,
+    ]))
 }
 
 #[cfg(test)]
@@ -229,24 +328,43 @@ mod tests {
 
     #[test]
     fn both_ways_of_asking_are_shown() {
-        let mut found = Finding {
-            ndcg_10: 0.25,
-            hit_1: 0.125,
-            in_keywords: None,
-        };
-        assert_eq!(found.shown(), "0.250, 0.125");
+        let mut found = asked_once(Means::of([[0.25, 0.125], [0.2, 0.1]]));
+        assert_eq!(found.shown(), "0.250, 0.125 (0.200, 0.100)");
         found.in_keywords = Some([0.5, 0.4]);
+        found.in_keywords_untrained = Some([0.3, 0.2]);
         assert_eq!(
             found.shown(),
-            "0.250, 0.125; asked in keywords 0.500, 0.400"
+            "0.250, 0.125 (0.200, 0.100); asked in keywords 0.500, 0.400 (0.300, 0.200)"
         );
     }
 
     #[test]
+    fn what_an_earlier_run_wrote_is_still_read() {
+        let old = r#"{"ndcg_10": 0.25, "hit_1": 0.125, "in_keywords": [0.5, 0.4]}"#;
+        let found: Finding = serde_json::from_str(old).unwrap();
+        assert_eq!(
+            found.shown(),
+            "0.250, 0.125; asked in keywords 0.500, 0.400"
+        );
+        let written = serde_json::to_value(found).unwrap();
+        assert_eq!(written, serde_json::from_str::<Value>(old).unwrap());
+    }
+
+    #[test]
+    fn means_are_taken_over_all_sets_and_over_those_never_trained_on() {
+        let said = r#"{"sets": {"toollens": {"ndcg_10": 0.5, "hit_1": 0.25}, "apibank": {"ndcg_10": 1.0, "hit_1": 0.75}}}"#;
+        let found = by_set(said).unwrap();
+        assert_eq!((found.ndcg_10, found.hit_1), (0.75, 0.5));
+        assert_eq!(found.untrained, Some([0.5, 0.25]));
+    }
+
+    #[test]
     fn the_mean_is_read_below_a_heading() {
-        let said = "== search\n{\"mean\": {\"ndcg_10\": 0.5, \"hit_1\": 0.25}}\nall good";
-        let found = read(said, "/mean").unwrap();
+        let mean = json!({"test": {"ndcg_10": 0.5, "hit_1": 0.25}});
+        let figures = json!({"mean": mean, "mean_measure_only": mean});
+        let found = of_eval(&format!("== search\n{figures}\nall good")).unwrap();
         assert_eq!((found.ndcg_10, found.hit_1), (0.5, 0.25));
-        assert!(read(said, "/mean/test").is_err());
+        assert_eq!(found.untrained, Some([0.5, 0.25]));
+        assert!(of_eval(&json!({"mean": mean}).to_string()).is_err());
     }
 }

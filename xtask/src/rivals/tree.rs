@@ -1,11 +1,12 @@
 //! What a process and its children use, on Linux.
 
+use std::collections::BTreeMap;
 use std::fs;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 
-/// Ticks of a second in `/proc/PID/stat`.
-const TICKS_PER_SECOND: u64 = 100;
+/// Microseconds of a tick in `/proc/PID/stat`. `schedstat` is finer, but forgets threads that have ended.
+const TICK_US: u64 = 10_000;
 
 /// The process and what it started, without those whose command line holds a word: the servers behind it are not its own.
 pub(crate) fn members(root: u32, without: &str) -> Vec<u32> {
@@ -39,10 +40,31 @@ fn runs(pid: u32, word: &str) -> bool {
     words.next() == Some(word.as_bytes())
 }
 
-/// Milliseconds of processor time that they have used.
-pub(crate) fn cpu_ms(members: &[u32]) -> u64 {
-    let ticks = members.iter().filter_map(|pid| stat(*pid));
-    ticks.map(|stat| stat.ticks).sum::<u64>() * 1000 / TICKS_PER_SECOND
+/// What each of some processes has used of the processor, in ticks.
+pub(crate) type Ticks = BTreeMap<u32, u64>;
+
+/// What they have used so far.
+pub(crate) fn ticks(members: &[u32]) -> Ticks {
+    let used = |pid: &u32| Some((*pid, stat(*pid)?.ticks));
+    members.iter().filter_map(used).collect()
+}
+
+/// Microseconds of processor time between two looks at a process and what it started. What one used that ended in
+/// between is lost, so that there is no figure then.
+pub(crate) fn cpu_us(before: &Ticks, after: &Ticks) -> Result<u64> {
+    for pid in before.keys() {
+        ensure!(
+            after.contains_key(pid),
+            "process {pid} ended while its processor time was measured; measure again"
+        );
+    }
+    let mut sum = 0;
+    for (pid, now) in after {
+        let then = before.get(pid).copied().unwrap_or_default();
+        let used = now.checked_sub(then);
+        sum += used.with_context(|| format!("process {pid} became another one"))?;
+    }
+    Ok(sum * TICK_US)
 }
 
 /// KiB of memory that they hold, what is shared between processes divided among them.
@@ -86,6 +108,22 @@ mod tests {
         let own = members(std::process::id(), "nothing-of-this-name");
         assert!(own.contains(&std::process::id()));
         assert!(memory_kib(&own).unwrap() > 100);
-        assert!(cpu_ms(&own) < 10_000_000);
+        let used = ticks(&own);
+        assert!(used.contains_key(&std::process::id()));
+        assert!(cpu_us(&used, &ticks(&own)).unwrap() < 10_000_000_000);
+    }
+
+    #[test]
+    fn processor_time_is_a_difference_or_an_error_in_words() {
+        let used = |of: &[(u32, u64)]| of.iter().copied().collect::<Ticks>();
+        let before = used(&[(1, 5), (2, 7)]);
+        let and_a_new_one = used(&[(1, 6), (2, 7), (3, 2)]);
+        assert_eq!(cpu_us(&before, &and_a_new_one).unwrap(), 30_000);
+        let check = |after: &[(u32, u64)], expected: &str| {
+            let error = cpu_us(&before, &used(after)).unwrap_err().to_string();
+            assert!(error.contains(expected), "{error}");
+        };
+        check(&[(1, 6)], "process 2 ended while");
+        check(&[(1, 6), (2, 1)], "process 2 became another one");
     }
 }

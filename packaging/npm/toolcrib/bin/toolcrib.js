@@ -8,12 +8,21 @@ const { spawn } = require("node:child_process");
 const platform = `${process.platform}-${process.arch}`;
 const file = process.platform === "win32" ? "toolcrib.exe" : "toolcrib";
 
+// The programs for Linux are linked with glibc, which Alpine and its like do not have.
+function isMusl() {
+  return process.platform === "linux" && !process.report.getReport().header.glibcVersionRuntime;
+}
+const build = "build it with `cargo install --path crates/gateway`";
+const noneForMusl = `toolcrib: there is no program for ${platform} with musl, which this system has in place of glibc; take an image with glibc, or ${build}`;
+
 let program;
 try {
   program = require.resolve(`@toolcrib/${platform}/bin/${file}`);
 } catch {
   console.error(
-    `toolcrib: there is no program for ${platform} here; install without --no-optional, or build it with \`cargo install --path crates/gateway\``,
+    isMusl()
+      ? noneForMusl
+      : `toolcrib: there is no program for ${platform} here; install without --no-optional, or ${build}`,
   );
   process.exit(1);
 }
@@ -23,7 +32,7 @@ for (const signal of ["SIGINT", "SIGTERM", "SIGHUP"]) {
   process.on(signal, () => child.kill(signal));
 }
 child.on("error", (error) => {
-  console.error(`toolcrib: ${program} cannot be started: ${error.message}`);
+  console.error(isMusl() ? noneForMusl : `toolcrib: ${program} cannot be started: ${error.message}`);
   process.exit(1);
 });
 child.on("exit", (code, signal) => {

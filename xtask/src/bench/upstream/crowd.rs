@@ -10,7 +10,9 @@ use crate::bench::recorder::Recorder;
 use crate::rivals::{Crowd, crowd};
 use crate::served::{Build, Served};
 
-/// How many call at once.
+/// What a call goes through here.
+const PATH: &str = "HTTP door, server over HTTP";
+/// How many call at once. One alone calls from this thread with the same client as the direct calls beside the other door.
 const CALLERS: [usize; 2] = [1, 32];
 /// What the process may hold while nobody calls, and after the crowd, bytes.
 const MEMORY_BYTES: u64 = 50_000_000;
@@ -24,7 +26,7 @@ pub(super) fn run(recorder: &mut Recorder, server: &Server) -> Result<()> {
     let program = Served::start(Build::Shipped, "upstream-crowd", &config.to_string())?;
     let idle = program.memory_kib()? * 1024;
     recorder
-        .value("memory, idle", idle, "bytes")
+        .value(&format!("{PATH}: memory, idle"), idle, "bytes")
         .at_most(MEMORY_BYTES);
     let address = &program.address;
     for callers in CALLERS {
@@ -36,33 +38,21 @@ pub(super) fn run(recorder: &mut Recorder, server: &Server) -> Result<()> {
     }
     let after = program.memory_kib()? * 1024;
     recorder
-        .value("memory, after the crowd", after, "bytes")
+        .value(&format!("{PATH}: memory, after the crowd"), after, "bytes")
         .at_most(MEMORY_BYTES);
     Ok(())
 }
 
 fn told(recorder: &mut Recorder, callers: usize, direct: &Crowd, through: &Crowd, cpu_ns: u64) {
     let mut value = |what: &str, value: u64, unit: &'static str| {
-        recorder.value(&format!("{what}, {callers} at once"), value, unit);
+        recorder.value(&format!("{PATH}: {what}, {callers} at once"), value, unit);
     };
-    value(
-        "HTTP door: calls a second, direct",
-        direct.calls_per_second,
-        "calls",
-    );
-    value(
-        "HTTP door: calls a second",
-        through.calls_per_second,
-        "calls",
-    );
+    value("calls a second, direct", direct.calls_per_second, "calls");
+    value("calls a second", through.calls_per_second, "calls");
     let added = through.latency_us.saturating_sub(direct.latency_us);
-    value(
-        "HTTP door: latency of a call",
-        through.latency_us * 1_000,
-        "ns",
-    );
-    value("HTTP door: latency that is added", added * 1_000, "ns");
-    value("HTTP door: processor time of a call", cpu_ns, "ns");
+    value("latency of a call", through.latency_us * 1_000, "ns");
+    value("latency that is added", added * 1_000, "ns");
+    value("processor time of a call", cpu_ns, "ns");
 }
 
 fn straight(number: usize) -> Value {
