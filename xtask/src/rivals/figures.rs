@@ -91,7 +91,7 @@ impl Figures {
             ("", "memory")
         };
         let mut text = format!(
-            "`cargo xtask bench peers`, {}, {} cores, commit {}, load {} before and {} after; ours is the program as it is packaged (`cargo xtask trained`). Medians of alternating rounds; one stdio server behind each, and everyone is called over HTTP; memory without that server{memory}; the direct call takes {} µs over the server's pipe and {} µs over HTTP. The agent's tokens are for {} tools of twelve real servers, which cost {} tokens when all are shown.{}\n\n",
+            "`cargo xtask bench peers`, {}, {} cores, commit {}, load {} before and {} after; ours is the program as it is packaged (`cargo xtask trained`). Medians of alternating rounds; one stdio server behind each, and everyone is called over HTTP; memory without that server{memory}; the direct call takes {} µs over the server's pipe and {} µs over HTTP. The agent's tokens, counted as o200k does, are for {} tools of twelve real servers, which cost {} tokens when all are shown.{}\n\n",
             self.machine.date,
             self.machine.cores,
             self.machine.commit,
