@@ -24,7 +24,7 @@ use crate::{rivals, ui};
 
 pub(crate) use door::Door;
 use recorder::Recorder;
-pub(crate) use results::{MARKDOWN, markdown};
+pub(crate) use results::{MARKDOWN, grouped, markdown};
 use results::{Results, Taken};
 pub(crate) use upstream::Server;
 

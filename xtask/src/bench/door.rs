@@ -14,6 +14,7 @@ use serde_json::{Map, Value, json};
 
 use super::recorder::Recorder;
 use crate::rivals::{built, install_own, install_shipped, shipped, tokens};
+use crate::served::SETTINGS;
 use crate::{process, ui, workspace};
 pub(crate) use stdio::Door;
 
@@ -122,7 +123,7 @@ impl Stage {
             "servers": servers,
             "policy": {"rateLimits": {"perServer": often}},
         });
-        let place = home.join(".config/toolcrib");
+        let place = home.join(SETTINGS);
         fs::create_dir_all(&place)?;
         fs::write(place.join("toolcrib.json"), config.to_string())?;
         Ok(Self {

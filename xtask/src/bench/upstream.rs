@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::door::{Door, nanoseconds};
 use super::recorder::Recorder;
 use crate::rivals::{Client, built, install_own, install_shipped, shipped};
+use crate::served::SETTINGS;
 use crate::{process, ui, workspace};
 pub(crate) use server::Server;
 
@@ -144,7 +145,7 @@ struct Taken {
 fn home(way: Way, server: &server::Server) -> Result<std::path::PathBuf> {
     let home = workspace::scratch().join("upstream").join(way.name());
     let _ = fs::remove_dir_all(&home);
-    let place = home.join(".config/toolcrib");
+    let place = home.join(SETTINGS);
     fs::create_dir_all(&place)?;
     let behind = match way {
         Way::Pipe => json!({"command": built("toolcrib"), "args": ["workshop", "notes"]}),
