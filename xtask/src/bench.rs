@@ -24,7 +24,7 @@ use crate::{rivals, ui};
 
 pub(crate) use door::Door;
 use recorder::Recorder;
-pub(crate) use results::{MARKDOWN, figure, markdown};
+pub(crate) use results::{MARKDOWN, figure, grouped, markdown};
 use results::{Results, Taken};
 pub(crate) use upstream::Server;
 

@@ -82,6 +82,13 @@ impl Build {
     }
 }
 
+/// Where the program looks for its configuration, below the home of its user.
+pub(crate) const SETTINGS: &str = if cfg!(target_os = "macos") {
+    "Library/Application Support/toolcrib"
+} else {
+    ".config/toolcrib"
+};
+
 /// Where the home of this name is.
 pub(crate) fn place(name: &str) -> PathBuf {
     workspace::scratch().join("served").join(name)
@@ -91,7 +98,7 @@ pub(crate) fn place(name: &str) -> PathBuf {
 pub(crate) fn home(name: &str, config: &str) -> Result<PathBuf> {
     let home = place(name);
     let _ = fs::remove_dir_all(&home);
-    let place = home.join(".config/toolcrib");
+    let place = home.join(SETTINGS);
     fs::create_dir_all(&place)?;
     fs::write(place.join("toolcrib.yaml"), config)?;
     Ok(home)

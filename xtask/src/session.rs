@@ -41,7 +41,7 @@ const THINGS: [&str; 7] = [
 pub(crate) fn play(program: &Path, start: impl Fn(&Path) -> Command) -> Result<[PathBuf; 2]> {
     let pipe = home("pipe", program)?;
     // Each session reads another format.
-    let place = pipe.join(".config/toolcrib");
+    let place = pipe.join(served::SETTINGS);
     fs::rename(place.join("toolcrib.yaml"), place.join("toolcrib.json"))?;
     over_pipe(start(&pipe), &pipe)?;
     let http = home("http", program)?;

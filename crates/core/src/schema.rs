@@ -28,6 +28,19 @@ use crate::limits::{
     SCHEMA_PATTERN_COMPILED_BYTES_MAX, SCHEMA_PATTERNS_MAX, SCHEMA_STEPS_MAX,
 };
 
+/// The JSON type of a value, as schemas name it.
+pub fn kind_of(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "boolean",
+        Value::Number(number) if number.is_f64() => "number",
+        Value::Number(_) => "integer",
+        Value::String(_) => "string",
+        Value::Array(_) => "array",
+        Value::Object(_) => "object",
+    }
+}
+
 /// Why a schema is not used. The caller can do nothing about it; the server's author can.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SchemaError {

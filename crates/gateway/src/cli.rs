@@ -80,7 +80,8 @@ pub struct Cli {
 
 const CONFIG_HELP: &str =
     "Use this configuration file instead of searching for one [env: TOOLCRIB_CONFIG]";
-const VERBOSE_HELP: &str = "Log more; twice for everything [env: TOOLCRIB_LOG]";
+const VERBOSE_HELP: &str =
+    "Log more; twice for everything. `TOOLCRIB_LOG` takes a filter such as `debug` instead";
 
 /// What holds for every command.
 #[derive(Clone, Debug, Default, Args)]
@@ -101,7 +102,7 @@ pub struct Options {
         default_value = "auto"
     )]
     pub color: Color,
-    /// Log more; twice for everything [env: `TOOLCRIB_LOG`]
+    /// Log more; twice for everything. `TOOLCRIB_LOG` takes a filter such as `debug` instead
     #[arg(short, long, global = true, action = clap::ArgAction::Count, help = VERBOSE_HELP)]
     pub verbose: u8,
     /// How the log on standard error is written, whatever the configuration says
@@ -365,6 +366,11 @@ fn conclude(ui: &mut Ui, outcome: Result<(), Failure>) -> u8 {
 /// Whether a person can be asked.
 fn is_interactive(context: &Context) -> bool {
     !context.ui.is_json() && std::io::stdin().is_terminal() && std::io::stderr().is_terminal()
+}
+
+/// A question to which there was no answer.
+fn unanswered(error: &std::io::Error) -> Failure {
+    Failure::usage(format!("the question was not answered: {error}"))
 }
 
 fn now_ms() -> i64 {

@@ -2,6 +2,8 @@
 
 use std::io::{self, IsTerminal};
 
+use tokio::runtime::{Builder, Handle, Runtime};
+
 /// What a signal asks for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Asked {
@@ -74,6 +76,29 @@ fn on_hang_up(had_terminal: bool, terminal_now: bool) -> Asked {
     } else {
         Asked::Reload
     }
+}
+
+/// Does something, such as asking a person, while Ctrl-C ends nothing by itself. What it came to is the work's to say.
+/// Nothing brings the signal's own effect back: this is for what ends soon after, or takes the signals over for good.
+pub(crate) fn with_interrupt_taken<T>(work: impl FnOnce() -> T) -> T {
+    // Signals belong to a runtime; where the work is done in none, one is made for that time.
+    let runtime = match Handle::try_current() {
+        Ok(_) => None,
+        Err(_) => Builder::new_current_thread().enable_all().build().ok(),
+    };
+    let _inside = runtime.as_ref().map(Runtime::enter);
+    let _taken = interrupt();
+    work()
+}
+
+#[cfg(unix)]
+fn interrupt() -> io::Result<tokio::signal::unix::Signal> {
+    tokio::signal::unix::signal(tokio::signal::unix::SignalKind::interrupt())
+}
+
+#[cfg(windows)]
+fn interrupt() -> io::Result<tokio::signal::windows::CtrlC> {
+    tokio::signal::windows::ctrl_c()
 }
 
 #[cfg(test)]

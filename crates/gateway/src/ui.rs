@@ -9,10 +9,11 @@
 
 pub mod line;
 pub mod progress;
+pub mod question;
 pub mod table;
 mod wrap;
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 
 use anstream::{AutoStream, ColorChoice};
 use serde::Serialize;
@@ -54,6 +55,7 @@ pub struct Ui {
     out: Stream,
     err: Stream,
     json: bool,
+    is_terminal: bool,
     columns: Option<usize>,
     err_columns: Option<usize>,
     closed: bool,
@@ -74,6 +76,8 @@ impl Ui {
             columns,
         );
         Self {
+            // One of no known width is a terminal all the same.
+            is_terminal: io::stdout().is_terminal(),
             err_columns: columns_of(terminal_size::terminal_size_of(io::stderr())),
             ..ui
         }
@@ -90,6 +94,7 @@ impl Ui {
             out: AutoStream::new(out.0, out.1),
             err: AutoStream::new(err.0, err.1),
             json,
+            is_terminal: columns.is_some(),
             columns,
             err_columns: columns,
             closed: false,
@@ -133,7 +138,7 @@ impl Ui {
     /// Whether a line needs no more columns than there are.
     pub fn fits(&self, line: &str) -> bool {
         self.columns
-            .is_none_or(|columns| line.chars().count() <= columns)
+            .is_none_or(|columns| line::width(line) <= columns)
     }
 
     /// Prints a text of our own making as it is.
@@ -141,10 +146,20 @@ impl Ui {
         self.write(text);
     }
 
-    /// Prints a value as JSON with an indentation of two.
+    /// Prints lines in a format that programs read: on a terminal cleaned, else as they are.
+    pub fn data(&mut self, lines: &str) {
+        if !self.is_terminal {
+            return self.write_untouched(lines);
+        }
+        for line in lines.lines() {
+            self.write(&Line::new().whole(line).render());
+        }
+    }
+
+    /// Prints a value as JSON with an indentation of two. What would steer a terminal is escaped as JSON has it.
     pub fn json(&mut self, value: &impl Serialize) {
         match serde_json::to_string_pretty(value) {
-            Ok(text) => self.write(&format!("{text}\n")),
+            Ok(text) => self.write(&line::escaped(&format!("{text}\n"))),
             Err(error) => self.broken = Some(error.into()),
         }
     }
@@ -160,6 +175,14 @@ impl Ui {
     pub fn note(&mut self, line: impl Into<Line>) {
         let text = laid_out(line.into(), self.err_columns);
         self.say(&text);
+    }
+
+    /// What says things on standard error while a work has the screen.
+    pub fn aside(&self) -> Aside {
+        Aside {
+            color: self.err.current_choice(),
+            columns: self.err_columns,
+        }
     }
 
     /// Shows a table beside what was asked for, on standard error.
@@ -248,12 +271,44 @@ impl Ui {
         }
     }
 
+    /// Writes past what takes colours out of a stream, and other control characters with them.
+    fn write_untouched(&mut self, text: &str) {
+        if self.closed {
+            return;
+        }
+        let nowhere: Box<dyn Write + Send> = Box::new(io::sink());
+        let choice = self.out.current_choice();
+        let out = std::mem::replace(&mut self.out, AutoStream::never(nowhere));
+        let mut out = out.into_inner();
+        let written = out.write_all(text.as_bytes());
+        self.out = AutoStream::new(out, choice);
+        if let Err(error) = written {
+            self.stumble(error);
+        }
+    }
+
     /// After the first error nothing more is written: who closed the pipe has read enough.
     fn stumble(&mut self, error: io::Error) {
         self.closed = true;
         if error.kind() != io::ErrorKind::BrokenPipe {
             self.broken = Some(error);
         }
+    }
+}
+
+/// Says things on standard error as [`Ui::note`] does, from wherever they come up.
+#[derive(Clone, Copy, Debug)]
+pub struct Aside {
+    color: ColorChoice,
+    columns: Option<usize>,
+}
+
+impl Aside {
+    /// Says something.
+    pub fn note(self, line: impl Into<Line>) {
+        let text = laid_out(line.into(), self.columns);
+        let mut err = AutoStream::new(io::stderr(), self.color);
+        let _ = err.write_all(text.as_bytes());
     }
 }
 

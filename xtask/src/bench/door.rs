@@ -15,6 +15,7 @@ use serde_json::{Map, Value, json};
 use super::recorder::Recorder;
 use super::results::{PER_MILLE, PER_MILLE_OF_THE_BASE};
 use crate::rivals::{built, install_own, install_shipped, shipped, tokens};
+use crate::served::SETTINGS;
 use crate::{process, ui, workspace};
 pub(crate) use stdio::Door;
 
@@ -127,7 +128,7 @@ impl Stage {
             "servers": servers,
             "policy": {"rateLimits": {"perServer": often}},
         });
-        let place = home.join(".config/toolcrib");
+        let place = home.join(SETTINGS);
         fs::create_dir_all(&place)?;
         fs::write(place.join("toolcrib.json"), config.to_string())?;
         Ok(Self {

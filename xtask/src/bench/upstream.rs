@@ -16,6 +16,7 @@ use super::door::{Door, nanoseconds};
 use super::recorder::Recorder;
 use super::results::PER_MILLE_OF_THE_BASE;
 use crate::rivals::{Client, built, install_own, install_shipped, shipped};
+use crate::served::SETTINGS;
 use crate::{process, ui, workspace};
 pub(crate) use server::Server;
 
@@ -153,7 +154,7 @@ struct Taken {
 fn home(way: Way, server: &server::Server) -> Result<std::path::PathBuf> {
     let home = workspace::scratch().join("upstream").join(way.name());
     let _ = fs::remove_dir_all(&home);
-    let place = home.join(".config/toolcrib");
+    let place = home.join(SETTINGS);
     fs::create_dir_all(&place)?;
     let behind = match way {
         Way::Pipe => json!({"command": built("toolcrib"), "args": ["workshop", "notes"]}),

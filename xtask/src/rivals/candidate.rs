@@ -6,7 +6,7 @@ use std::process::Command;
 use anyhow::{Context, Result};
 use serde_json::{Map, Value, json};
 
-use crate::served::Build;
+use crate::served::{Build, SETTINGS};
 use crate::{process, trained, workspace};
 
 /// The release of `mcp-gateway` that is measured; the Python ones are pinned in `testkit/peers/rivals`.
@@ -280,7 +280,7 @@ fn toolcrib(start: &Start<'_>) -> Result<Command> {
         "servers": start.servers(),
         "policy": {"rateLimits": {"perServer": often, "perPrincipal": often}},
     });
-    start.put(".config/toolcrib/toolcrib.json", &config)?;
+    start.put(&format!("{SETTINGS}/toolcrib.json"), &config)?;
     let mut command = Command::new(shipped());
     command
         .arg("serve")

@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::candidate::why_ahead;
 use super::finding::Finding;
+use crate::bench::grouped;
 use crate::machine::Machine;
 use crate::{bench, workspace};
 
@@ -339,18 +340,6 @@ fn beside(shown: String, value: u64, ours: u64) -> String {
         return shown;
     }
     format!("{shown} (×{})", times(value, ours))
-}
-
-fn grouped(number: u64) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// The README with the table of the last run in its place.

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 
 use serde_json::Value;
 
+use super::kind_of;
 use super::outline::{Field, Outline, Reading};
 use crate::limits::{SIGNATURE_NAME_CHARS_MAX, SIGNATURE_TOKENS_MAX, TYPE_CHARS_MAX};
 use crate::tokens;
@@ -200,19 +201,6 @@ fn value_text(value: &Value) -> String {
         Value::Array(_) => "array".to_owned(),
         Value::Object(_) => "object".to_owned(),
         other => other.to_string(),
-    }
-}
-
-/// The JSON type of a value.
-pub(super) fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

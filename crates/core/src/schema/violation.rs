@@ -8,8 +8,8 @@ use std::fmt;
 use jsonschema::ValidationError;
 use jsonschema::error::{TypeKind, ValidationErrorKind};
 use serde::Serialize;
-use serde_json::Value;
 
+use super::kind_of;
 use crate::limits::{VIOLATION_ALLOWED_CHARS_MAX, VIOLATIONS_COUNTED_MAX, VIOLATIONS_MAX};
 
 /// One thing that is wrong.
@@ -136,18 +136,6 @@ fn bounded(texts: impl Iterator<Item = String>) -> String {
         (_, 0) => joined,
         (true, n) => format!("{n} values that are too long to list"),
         (false, n) => format!("{joined} and {n} more"),
-    }
-}
-
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(n) if n.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 

@@ -16,7 +16,7 @@ use super::counter::server_names;
 use super::introspect::{failure, tell_assessment, tell_place};
 use super::memory::{moment, with_store, with_store_to_change};
 use super::shown::counted;
-use super::{Context, is_interactive, now_ms};
+use super::{Context, is_interactive, now_ms, unanswered};
 use crate::capability::promotion::Promoted;
 use crate::capability::question;
 use crate::capability::review::{Desk, Dossier, Settled};
@@ -427,7 +427,7 @@ fn settle(context: &mut Context, text: &str, said: Said) -> Result<(), Failure> 
 }
 
 /// Asks once more about tools that show signs of deceit.
-fn ensure_meant(context: &Context, shown: &[Shown], text: &str) -> Result<(), Failure> {
+fn ensure_meant(context: &mut Context, shown: &[Shown], text: &str) -> Result<(), Failure> {
     let neighbours = neighbours(context)?;
     let odd = question::odd(shown, &neighbours);
     if odd.is_empty() {
@@ -439,14 +439,9 @@ fn ensure_meant(context: &Context, shown: &[Shown], text: &str) -> Result<(), Fa
             "nothing was approved: {odd} shows signs of deceit, and nobody can be asked here; `toolcrib approvals show {text}` shows them, --yes approves all the same"
         )));
     }
-    let meant = dialoguer::Confirm::new()
-        .with_prompt(format!(
-            "{odd} shows signs of deceit. Approve all the same?"
-        ))
-        .default(false)
-        .interact()
-        .map_err(|error| Failure::usage(format!("the question was not answered: {error}")))?;
-    if meant {
+    let question = format!("{odd} shows signs of deceit. Approve all the same?");
+    let answered = context.ui.confirm(&question);
+    if answered.map_err(|error| unanswered(&error))? == Some(true) {
         return Ok(());
     }
     Err(Failure::usage(format!(

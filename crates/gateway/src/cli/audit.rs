@@ -450,9 +450,7 @@ impl Output {
         match self {
             Self::Named(named) => named.write_all(&bytes),
             Self::Standard => {
-                for line in String::from_utf8_lossy(&bytes).lines() {
-                    context.ui.line(Line::new().whole(line));
-                }
+                context.ui.data(&String::from_utf8_lossy(&bytes));
                 Ok(())
             }
         }

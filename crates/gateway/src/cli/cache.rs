@@ -163,6 +163,7 @@ fn clear(context: &mut Context, lists: &ListCache, server: Option<&str>) -> Resu
         context.ui.json(&json!({ "removed": removed }));
     } else {
         context.ui.line(match removed {
+            0 => "Nothing was kept.".to_owned(),
             1 => "1 list was forgotten.".to_owned(),
             n => format!("{n} lists were forgotten."),
         });

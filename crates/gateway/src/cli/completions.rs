@@ -5,10 +5,11 @@
 //! the lists that were kept, and nothing is connected.
 
 use std::ffi::{OsStr, OsString};
-use std::path::PathBuf;
+use std::io::Write;
+use std::path::{Path, PathBuf};
 
 use clap::{Args, CommandFactory, ValueEnum};
-use clap_complete::env::Shells;
+use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 use clap_complete::{ArgValueCompleter, CompleteEnv, CompletionCandidate};
 use toolcrib_config::import::CLIENTS;
 use toolcrib_config::load::Config;
@@ -27,6 +28,57 @@ const INDEX: &str = "_CLAP_COMPLETE_INDEX";
 /// The script for bash, which breaks words at `:`: they are joined again before the program is asked, and of what it
 /// offers only what stands behind the break goes back.
 const BASH: &str = include_str!("completions/toolcrib.bash");
+
+/// The shells that are answered. Zsh, fish and elvish quote what they are offered, the script for bash does it itself.
+const SHELLS: Shells<'static> = Shells(&[&Bash, &Elvish, &Fish, &PlainPowershell, &Zsh]);
+
+/// PowerShell, which puts what it is offered on the line as it is. A name that a server or a file has would be read as
+/// code there, so that only what is one plain word is offered.
+struct PlainPowershell;
+
+impl EnvCompleter for PlainPowershell {
+    fn name(&self) -> &'static str {
+        Powershell.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        Powershell.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        var: &str,
+        name: &str,
+        bin: &str,
+        completer: &str,
+        buf: &mut dyn Write,
+    ) -> std::io::Result<()> {
+        Powershell.write_registration(var, name, bin, completer, buf)
+    }
+
+    fn write_complete(
+        &self,
+        cmd: &mut clap::Command,
+        args: Vec<OsString>,
+        current_dir: Option<&Path>,
+        buf: &mut dyn Write,
+    ) -> std::io::Result<()> {
+        let mut offered = Vec::new();
+        Powershell.write_complete(cmd, args, current_dir, &mut offered)?;
+        for line in String::from_utf8_lossy(&offered).lines() {
+            if is_plain(line.split('\t').next().unwrap_or_default()) {
+                writeln!(buf, "{line}")?;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether PowerShell reads it as one word that stands for itself.
+fn is_plain(word: &str) -> bool {
+    let plain = |c: char| c.is_alphanumeric() || "_-./\\:=+~%@".contains(c);
+    word.chars().all(plain) && !word.starts_with('@')
+}
 
 /// Write what a shell needs to complete commands, servers and tools
 #[derive(Debug, Args)]
@@ -75,8 +127,7 @@ impl Shell {
                 .replace("@VARIABLE@", VARIABLE));
         }
         let mut script = Vec::new();
-        let shells = Shells::builtins();
-        let written = shells.completer(self.name()).map(|shell| {
+        let written = SHELLS.completer(self.name()).map(|shell| {
             shell.write_registration(VARIABLE, "toolcrib", "toolcrib", program, &mut script)
         });
         if let Some(Err(error)) = written {
@@ -110,6 +161,7 @@ impl Completions {
 pub(super) fn answered(arguments: &[OsString]) -> bool {
     let here = std::env::current_dir().ok();
     let asked = CompleteEnv::with_factory(Cli::command)
+        .shells(SHELLS)
         .var(VARIABLE)
         .bin("toolcrib")
         .try_complete(arguments.to_vec(), here.as_deref());
@@ -229,6 +281,35 @@ mod tests {
         check("p -- toolcrib", Some(0), None);
         check("p toolcrib", None, None);
         check("p -- a b", Some(9), None);
+    }
+
+    #[test]
+    fn powershell_is_offered_plain_words_only() {
+        for word in [
+            "create_issue",
+            "github:x",
+            ".\\a\\b",
+            "--to=x",
+            "über",
+            "a@1.2",
+        ] {
+            assert!(is_plain(word), "{word}");
+        }
+        for word in [
+            "x$(id)",
+            "a b",
+            "a;b",
+            "a|b",
+            "a'b",
+            "a\u{2019}b",
+            "a`b",
+            "@a",
+            "#a",
+            "a&b",
+            "a\u{202e}b",
+        ] {
+            assert!(!is_plain(word), "{word}");
+        }
     }
 
     #[test]

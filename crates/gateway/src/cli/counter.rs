@@ -175,35 +175,41 @@ pub(super) fn local(engine: &Engine) -> Caller {
     Caller::local(&engine.config().settings.policy)
 }
 
+/// What the engine advises callers of its doors, and the same in the words of the command line; the first that fits a
+/// place holds there.
+const IN_COMMANDS: [(&str, &str); 10] = [
+    ("confirmed: true", "--confirmed"),
+    ("; Provide idempotency_key", ", and give --idempotency-key"),
+    ("Provide idempotency_key", "Give --idempotency-key"),
+    ("idempotency_key", "--idempotency-key"),
+    (
+        "List the servers first",
+        "`toolcrib list` shows the servers",
+    ),
+    (
+        "Search for the tool first; ids are written `server:tool`",
+        "`toolcrib search` finds tools, `toolcrib tools {server}` lists them",
+    ),
+    (
+        "Correct the arguments as listed in violations",
+        "`toolcrib inspect {server} {tool}` shows what it takes",
+    ),
+    (
+        "have it enabled in `toolRules`",
+        "change the rule; `toolcrib rules explain {server}:{tool}` says which",
+    ),
+    ("more time with `timeout`", "more time with --timeout"),
+    ("eave out `select`", "eave out --select"),
+];
+
 /// Advice in the words of the command line, about a tool where one was named.
 pub(super) fn in_commands(advice: &str, about: Option<(&str, &str)>) -> String {
     let (server, tool) = about.unwrap_or(("SERVER", "TOOL"));
-    advice
-        .replace("confirmed: true", "--confirmed")
-        .replace("idempotency_key", "--idempotency-key")
-        .replace(
-            "List the servers first",
-            "`toolcrib list` shows the servers",
-        )
-        .replace(
-            "Search for the tool first; ids are written `server:tool`",
-            &format!("`toolcrib search` finds tools, `toolcrib tools {server}` lists them"),
-        )
-        .replace(
-            "Correct the arguments as listed in violations",
-            &format!("`toolcrib inspect {server} {tool}` shows what it takes"),
-        )
-        .replace(
-            "have it enabled in `toolRules`",
-            &format!("change the rule; `toolcrib rules explain {server}:{tool}` says which"),
-        )
-        .replace(
-            "; Provide --idempotency-key",
-            ", and give --idempotency-key",
-        )
-        .replace("Provide --idempotency-key", "Give --idempotency-key")
-        .replace("more time with `timeout`", "more time with --timeout")
-        .replace("eave out `select`", "eave out --select")
+    let worded = |advice: String, (said, command): &(&str, &str)| {
+        let command = command.replace("{server}", server).replace("{tool}", tool);
+        advice.replace(said, &command)
+    };
+    IN_COMMANDS.iter().fold(advice.to_owned(), worded)
 }
 
 /// A message in the words of the command line, where it begins with what was given.
@@ -282,5 +288,54 @@ pub(super) async fn explained(engine: &Arc<Engine>, caller: &Caller, error: Box<
         }
         .with("reason", reason),
         _ => failure,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// The program text below a directory, without its tests.
+    fn sources(place: &Path) -> String {
+        let mut found = String::new();
+        for entry in std::fs::read_dir(place).unwrap() {
+            let path = entry.unwrap().path();
+            let is_test = path.file_stem().is_some_and(|name| name == "tests");
+            if path.is_dir() && !is_test {
+                found += &sources(&path);
+            } else if path.is_file() && !is_test {
+                let text = std::fs::read_to_string(&path).unwrap();
+                found += text.split("#[cfg(test)]").next().unwrap();
+            }
+        }
+        found
+    }
+
+    #[test]
+    fn advice_that_is_worded_anew_is_still_given_in_these_words() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR"));
+        let said = sources(&here.join("src/engine")) + &sources(&here.join("../core/src"));
+        for (words, _) in IN_COMMANDS {
+            // What stands in the way together is joined by it.
+            let words = words.trim_start_matches("; ");
+            assert!(said.contains(words), "nothing advises {words:?} any more");
+        }
+    }
+
+    #[test]
+    fn advice_of_the_policy_names_options_of_the_command_line() {
+        let check = |advice: &str, expect: &str| {
+            assert_eq!(in_commands(advice, Some(("a", "b"))), expect);
+        };
+        check(
+            "Add confirmed: true to proceed; Provide idempotency_key, a new one for each intended effect",
+            "Add --confirmed to proceed, and give --idempotency-key, a new one for each intended effect",
+        );
+        check(
+            "Choose another tool, or have it enabled in `toolRules`",
+            "Choose another tool, or change the rule; `toolcrib rules explain a:b` says which",
+        );
     }
 }

@@ -3,13 +3,14 @@
 
 mod agent;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anstream::ColorChoice;
 use clap::{Args, Parser, ValueEnum};
 use serde_json::{Value, json};
+use toolcrib_config::places::Places;
 use toolcrib_config::surroundings::{Os, Surroundings};
 use toolcrib_core::Code;
 
@@ -134,12 +135,11 @@ impl Demo {
             .prefix("toolcrib-demo-")
             .tempdir()
             .map_err(|error| broken("made", &error))?;
-        let home = stage.path().join("home");
-        let project = stage.path().join("project");
-        std::fs::create_dir(&project).map_err(|error| broken("made", &error))?;
+        let place = Place::below(stage.path(), self.story);
+        std::fs::create_dir(&place.cwd).map_err(|error| broken("made", &error))?;
         let played = match self.story {
-            Story::Agent => agent_story(context, &home, tale),
-            Story::Setup => setup_story(context, &home, &project, tale),
+            Story::Agent => agent_story(context, &place, tale),
+            Story::Setup => setup_story(context, &place, tale),
         };
         if self.keep {
             let path = stage.keep();
@@ -150,6 +150,74 @@ impl Demo {
                 .line(format!("The stage is kept in {}", path.display()));
         }
         played
+    }
+}
+
+/// Where somebody lives and works on the stage.
+struct Place {
+    /// Whose customs hold: of the setup story those of its files, else those of the processes that are started.
+    os: Os,
+    home: PathBuf,
+    cwd: PathBuf,
+    /// The one configuration file, where it is not searched for.
+    config: Option<PathBuf>,
+}
+
+impl Place {
+    fn below(stage: &Path, story: Story) -> Self {
+        let home = stage.join("home");
+        match story {
+            Story::Agent => Self::alone(Os::current(), home),
+            Story::Setup => Self {
+                os: Os::Linux,
+                home,
+                cwd: stage.join("project"),
+                config: None,
+            },
+        }
+    }
+
+    /// A home in which nothing is searched for.
+    fn alone(os: Os, home: PathBuf) -> Self {
+        let mut place = Self {
+            os,
+            cwd: home.clone(),
+            home,
+            config: None,
+        };
+        place.config = Some(place.own().config.join("toolcrib.json"));
+        place
+    }
+
+    fn surroundings(&self) -> Surroundings {
+        Surroundings::new(self.os, &self.home, &self.cwd, |name| {
+            (name == "GITHUB_TOKEN").then(|| "from-the-environment".to_owned())
+        })
+    }
+
+    /// The directories of our own files.
+    fn own(&self) -> Places {
+        Places::of(&self.surroundings())
+    }
+
+    /// What tells a process of its own that it lives here.
+    fn variables(&self) -> Vec<(&'static str, PathBuf)> {
+        let home = |below: &str| self.home.join(below);
+        let named: &[(&str, &str)] = match self.os {
+            Os::Linux | Os::MacOs => &[("HOME", ""), ("TMPDIR", "")],
+            Os::Windows => &[
+                ("HOME", ""),
+                ("USERPROFILE", ""),
+                ("APPDATA", "AppData/Roaming"),
+                ("LOCALAPPDATA", "AppData/Local"),
+                ("TEMP", ""),
+                ("TMP", ""),
+            ],
+        };
+        named
+            .iter()
+            .map(|(name, below)| (*name, home(below)))
+            .collect()
     }
 }
 
@@ -211,14 +279,14 @@ fn silent() -> Ui {
 }
 
 /// An agent's session, and then the log of it.
-fn agent_story(context: &mut Context, home: &Path, tale: &mut Tale) -> Result<(), Failure> {
-    agent::play(context, home, tale)?;
+fn agent_story(context: &mut Context, place: &Place, tale: &mut Tale) -> Result<(), Failure> {
+    agent::play(context, place, tale)?;
     context.ui.gap();
     let about = "Every call of a tool left one record, chained to the one before: if one is changed or taken out, `audit verify` says so.";
     context
         .ui
         .line(Line::new().tone(Tone::Strong, format_args!("── {about}")));
-    on_stage(context, home, home, |context| {
+    on_stage(context, place, |context| {
         say(context, tale, about, &["audit", "tail"])?;
         say(context, tale, about, &["audit", "verify"])
     })?;
@@ -227,31 +295,24 @@ fn agent_story(context: &mut Context, home: &Path, tale: &mut Tale) -> Result<()
     flush(context)
 }
 
-fn setup_story(
-    context: &mut Context,
-    home: &Path,
-    project: &Path,
-    tale: &mut Tale,
-) -> Result<(), Failure> {
+fn setup_story(context: &mut Context, place: &Place, tale: &mut Tale) -> Result<(), Failure> {
     for (name, text) in HOME {
-        put(&home.join(name), text)?;
+        put(&place.home.join(name), text)?;
     }
-    on_stage(context, home, project, |context| play(context, home, tale))
+    on_stage(context, place, |context| play(context, &place.home, tale))
 }
 
-/// Runs something as if the user lived on the stage.
+/// Runs something as if the user lived on the stage. A file that was named with `--config` is not part of it.
 fn on_stage(
     context: &mut Context,
-    home: &Path,
-    project: &Path,
+    place: &Place,
     work: impl FnOnce(&mut Context) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
-    let stage = Surroundings::new(Os::Linux, home, project, |name| {
-        (name == "GITHUB_TOKEN").then(|| "from-the-environment".to_owned())
-    });
-    let own = std::mem::replace(&mut context.surroundings, stage);
+    let surroundings = std::mem::replace(&mut context.surroundings, place.surroundings());
+    let config = std::mem::replace(&mut context.options.config, place.config.clone());
     let played = work(context);
-    context.surroundings = own;
+    context.surroundings = surroundings;
+    context.options.config = config;
     played
 }
 
@@ -380,4 +441,29 @@ fn broken(what: &str, error: &std::io::Error) -> Failure {
     Failure::configuration(format!(
         "the stage of the demo cannot be {what}: {error}; check the directory for temporary files"
     ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_process_on_the_stage_finds_nothing_of_the_user_on_any_system() {
+        for os in [Os::Linux, Os::MacOs, Os::Windows] {
+            let home = PathBuf::from("/stage/home");
+            let place = Place::alone(os, home.clone());
+            let variables = place.variables();
+            let told = Surroundings::new(os, &home, &home, move |name| {
+                let (_, path) = variables.iter().find(|(named, _)| *named == name)?;
+                Some(path.to_str()?.to_owned())
+            });
+            let own = place.own();
+            assert_eq!(Places::of(&told), own, "{os:?}");
+            for path in [&own.config, &own.data, &own.cache] {
+                assert!(path.starts_with(&home), "{os:?}: {}", path.display());
+            }
+            let config = place.config.unwrap();
+            assert_eq!(config.parent(), Some(&*own.config), "{os:?}");
+        }
+    }
 }

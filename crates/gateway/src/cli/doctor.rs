@@ -174,7 +174,7 @@ async fn processes(context: &Context) -> Check {
         1 => "1 process is running".to_owned(),
         n => format!("{n} processes are running"),
     };
-    Check::good("processes", "running", message).with("count", running)
+    Check::good("processes", "processes", message).with("count", running)
 }
 
 async fn store(context: &Context, config: &Config) -> (Option<toolcrib_store::Store>, Check) {

@@ -9,10 +9,12 @@ mod strays;
 use std::sync::Arc;
 
 use clap::Args;
+use futures::future::BoxFuture;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
 use toolcrib_core::limits::CALL_TIMEOUT_MS_ASKED_MAX;
+use toolcrib_core::policy::Caller;
 
 use parts::Parts;
 
@@ -22,6 +24,7 @@ use super::watching::{self, Watcher};
 use crate::engine::Engine;
 use crate::engine::answer::{Answered, Outcome, Reply};
 use crate::engine::ask::{CallOptions, Execution};
+use crate::engine::error;
 use crate::failure::Failure;
 use crate::legible;
 use crate::telling;
@@ -129,6 +132,17 @@ impl Execute {
         pairs::read(pairs, schema.as_deref())
     }
 
+    fn options(&self) -> CallOptions {
+        CallOptions {
+            idempotency_key: self.idempotency_key.clone(),
+            confirmed: self.confirmed,
+            dry_run: self.dry_run,
+            timeout_ms: self.timeout,
+            select: self.select.clone(),
+            ..CallOptions::default()
+        }
+    }
+
     async fn execute(
         &self,
         context: &mut Context,
@@ -153,37 +167,21 @@ impl Execute {
         let progress = Arc::new(Progress::spinner(true));
         progress.say(&what);
         let (watcher, meta) = if self.stream {
-            (Watcher::telling(&progress, &what), watching::all_wanted())
+            let aside = context.ui.aside();
+            let watcher = Watcher::telling(&progress, &what, aside);
+            (watcher, watching::all_wanted())
         } else {
             (Watcher::counting(&progress, &what), watching::wanted())
         };
         let execution = Execution {
-            options: CallOptions {
-                idempotency_key: self.idempotency_key.clone(),
-                confirmed: self.confirmed,
-                dry_run: self.dry_run,
-                timeout_ms: self.timeout,
-                select: self.select.clone(),
-                ..CallOptions::default()
-            },
+            options: self.options(),
             meta: Some(meta),
             client: Some(Arc::new(watcher)),
             // The budget of a model is nothing to a person or a pipe.
             whole: true,
             ..Execution::new(server, tool, given)
         };
-        let cancel = execution.cancel.clone();
-        let call = engine.execute(&caller, execution);
-        let call = Box::pin(async {
-            tokio::pin!(call);
-            tokio::select! {
-                reply = &mut call => reply,
-                _ = tokio::signal::ctrl_c() => {
-                    cancel.cancel();
-                    call.await
-                }
-            }
-        });
+        let call = until_interrupted(engine, &caller, execution);
         let reply = counting(context, &progress, call).await;
         progress.end();
         match reply {
@@ -204,6 +202,26 @@ impl Execute {
             }
         }
     }
+}
+
+/// A call that Ctrl-C cancels.
+fn until_interrupted<'a>(
+    engine: &'a Arc<Engine>,
+    caller: &'a Caller,
+    execution: Execution,
+) -> BoxFuture<'a, error::Result<Reply>> {
+    let cancel = execution.cancel.clone();
+    let call = engine.execute(caller, execution);
+    Box::pin(async move {
+        tokio::pin!(call);
+        tokio::select! {
+            reply = &mut call => reply,
+            _ = tokio::signal::ctrl_c() => {
+                cancel.cancel();
+                call.await
+            }
+        }
+    })
 }
 
 /// Says of arguments that the tool does not have that they went to it all the same.

@@ -1,6 +1,5 @@
 //! `toolcrib setup`: puts Toolcrib in the place of the servers that clients have, and takes it back.
 
-use std::io::ErrorKind;
 use std::path::PathBuf;
 
 use clap::Args;
@@ -12,10 +11,9 @@ use toolcrib_config::import::{CLIENTS, Client};
 use toolcrib_config::places::Places;
 
 use super::shown::counted;
-use super::{Context, export, is_interactive, running};
+use super::{Context, export, is_interactive, unanswered};
 use crate::failure::Failure;
 use crate::finding::Finding;
-use crate::signals::Signals;
 use crate::ui::{Line, Table, Tone};
 
 mod own;
@@ -201,34 +199,20 @@ fn choose(context: &mut Context, offers: Vec<Takeover>) -> Result<Vec<Takeover>,
             "nothing was changed, because nobody can be asked here; add --yes to connect every client that was found, or name the clients and add --yes",
         ));
     }
-    let items: Vec<(String, bool)> = offers
+    let items: Vec<String> = offers
         .iter()
         .map(|offer| {
             let count = counted(offer.moving.len(), "server");
-            (format!("{} ({count})", offer.client.title), true)
+            format!("{} ({count})", offer.client.title)
         })
         .collect();
     // What a narrow terminal breaks into two lines is not cleared again: only this line may be longer.
     let keys = "Space switches a client on and off, Enter goes on, q leaves everything as it is.";
     context.ui.note(Line::new().tone(Tone::Dim, keys));
-    // With the signal taken over, Ctrl-C is an answer, and the cursor that the question hides comes back.
-    let runtime = running::runtime()?;
-    let _signals = runtime.block_on(async { Signals::take() }).ok();
-    let chosen = dialoguer::MultiSelect::new()
-        .with_prompt("Which clients shall use Toolcrib?")
-        .items_checked(items)
-        .report(false)
-        .interact_opt()
-        .or_else(|error| {
-            let _ = dialoguer::console::Term::stderr().show_cursor();
-            let dialoguer::Error::IO(error) = error;
-            match error.kind() {
-                ErrorKind::Interrupted => Ok(None),
-                _ => Err(Failure::usage(format!(
-                    "the question was not answered: {error}"
-                ))),
-            }
-        })?
+    let chosen = context
+        .ui
+        .choose("Which clients shall use Toolcrib?", &items)
+        .map_err(|error| unanswered(&error))?
         .unwrap_or_default();
     if chosen.is_empty() {
         return Err(Failure::usage(

@@ -12,7 +12,7 @@ use toolcrib_config::places::Places;
 use toolcrib_config::reader;
 use toolcrib_config::trust::{Trust as State, TrustStore};
 
-use super::{Context, is_interactive, shown};
+use super::{Context, is_interactive, shown, unanswered};
 use crate::failure::{Failure, unread};
 use crate::loader::trust_record;
 use crate::ui::{Line, Table, Tone};
@@ -160,7 +160,7 @@ fn pin(
             "nothing was trusted, because nobody can be asked here; read the files above and add --yes",
         ));
     }
-    if ask && !confirmed(new.len())? {
+    if ask && !confirmed(context, new.len())? {
         return Ok(Vec::new());
     }
     for file in &new {
@@ -170,16 +170,14 @@ fn pin(
     Ok(new.iter().map(|file| file.path.clone()).collect())
 }
 
-fn confirmed(count: usize) -> Result<bool, Failure> {
+fn confirmed(context: &mut Context, count: usize) -> Result<bool, Failure> {
     let question = match count {
         1 => "May this file be used? It can start these programs.".to_owned(),
         n => format!("May these {n} files be used? They can start these programs."),
     };
-    dialoguer::Confirm::new()
-        .with_prompt(question)
-        .default(false)
-        .interact()
-        .map_err(|error| Failure::usage(format!("the question was not answered: {error}")))
+    let answered = context.ui.confirm(&question);
+    let answered = answered.map_err(|error| unanswered(&error))?;
+    answered.ok_or_else(|| Failure::usage("nothing was trusted, because the question was left"))
 }
 
 fn tell(context: &mut Context, directory: &Path, files: &[ProjectFile], pinned: &[PathBuf]) {

@@ -10,8 +10,7 @@ use toolcrib_core::rpc::{Fault, METHOD_NOT_FOUND};
 use crate::engine::upstream::Client;
 use crate::mcp::fields::raw;
 use crate::mcp::meta::LOG_LEVEL;
-use crate::ui::Progress;
-use crate::ui::line::clean;
+use crate::ui::{Aside, Progress};
 use crate::veil::cover;
 
 /// The person at the terminal, as a server sees it: told things, asked nothing.
@@ -21,8 +20,8 @@ pub(super) struct Watcher {
     progress: Arc<Progress>,
     /// What is being done, in words.
     what: String,
-    /// Whether what is told is printed beside it.
-    prints: bool,
+    /// What prints beside it what is told, where that is wanted.
+    aside: Option<Aside>,
 }
 
 impl Watcher {
@@ -31,14 +30,14 @@ impl Watcher {
         Self {
             progress: Arc::clone(progress),
             what: what.to_owned(),
-            prints: false,
+            aside: None,
         }
     }
 
     /// The same, which also prints all that the server tells.
-    pub(super) fn telling(progress: &Arc<Progress>, what: &str) -> Self {
+    pub(super) fn telling(progress: &Arc<Progress>, what: &str, aside: Aside) -> Self {
         Self {
-            prints: true,
+            aside: Some(aside),
             ..Self::counting(progress, what)
         }
     }
@@ -64,8 +63,8 @@ impl Client for Watcher {
         if let Some(count) = count(method, &params) {
             self.progress.say(&cover(&format!("{count} {}", self.what)));
         }
-        if let Some(line) = line(method, &params).filter(|_| self.prints) {
-            let print = || anstream::eprintln!("{}", clean(&cover(&line)));
+        if let (Some(line), Some(aside)) = (line(method, &params), self.aside) {
+            let print = || aside.note(cover(&line));
             self.progress.aside(print);
         }
     }

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::fmt::{Display, Write as _};
 
 use owo_colors::Style;
+use unicode_width::UnicodeWidthStr as _;
 
 use crate::finding::Finding;
 
@@ -165,6 +166,11 @@ impl<T: Into<String>> From<T> for Line {
     }
 }
 
+/// How many columns of a terminal a text takes: two for each character of some scripts.
+pub fn width(text: &str) -> usize {
+    text.width()
+}
+
 /// The text with every character that could steer a terminal, or reorder what is read, written out.
 pub fn clean(text: &str) -> Cow<'_, str> {
     // Most text is of letters that are looked at many at a time.
@@ -203,7 +209,7 @@ pub fn escaped(json: &str) -> Cow<'_, str> {
 
 fn steers(c: char) -> bool {
     c.is_control()
-        || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
+        || matches!(c, '\u{61c}' | '\u{200e}' | '\u{200f}' | '\u{2028}' | '\u{2029}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
 
 #[cfg(test)]
@@ -227,6 +233,7 @@ mod tests {
         check("a\u{1b}[31mb", "a\\u{1b}[31mb");
         check("a\tb\nc\r", "a b\\u{a}c\\u{d}");
         check("x\u{202e}y\u{7}", "x\\u{202e}y\\u{7}");
+        check("x\u{61c}y", "x\\u{61c}y");
     }
 
     #[test]

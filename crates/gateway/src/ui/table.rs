@@ -2,7 +2,7 @@
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Width, presets};
 
-use super::line::{Line, Tone, clean};
+use super::line::{Line, Tone, clean, width};
 
 /// A table with a headline.
 #[derive(Clone, Debug)]
@@ -125,15 +125,14 @@ impl Table {
 const GAP: usize = 2;
 
 fn widest_line(text: &str) -> usize {
-    let widths = text.lines().map(|line| line.chars().count());
-    widths.max().unwrap_or_default()
+    text.lines().map(width).max().unwrap_or_default()
 }
 
 /// An indent belongs to the word that it moves.
 fn longest_word(text: &str) -> usize {
     let indent = text.chars().take_while(|c| *c == ' ').count();
     let words = text.split([' ', '\n']).filter(|word| !word.is_empty());
-    let widths = words.map(|word| word.chars().count());
+    let widths = words.map(width);
     let first = widths.clone().next().unwrap_or_default();
     widths.fold(indent + first, usize::max)
 }
@@ -144,8 +143,7 @@ fn wrapped(text: &str, columns: usize) -> Vec<String> {
     for line in text.lines() {
         let mut open = String::new();
         for word in line.split_whitespace() {
-            let width = open.chars().count() + 1 + word.chars().count();
-            if !open.is_empty() && width > columns {
+            if !open.is_empty() && width(&open) + 1 + width(word) > columns {
                 lines.push(std::mem::take(&mut open));
             }
             if !open.is_empty() {
@@ -194,6 +192,29 @@ mod tests {
             lines.iter().all(|l| l.trim_end().chars().count() <= 30),
             "{lines:?}"
         );
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns_and_are_not_split() {
+        let mut table = Table::new(["FILE", "STATE"]);
+        table.row(["~/文書/.cursor/mcp.json".into(), "trusted".into()]);
+        table.row(["~/a".into(), "changed since it was trusted".into()]);
+        let shown = |columns| {
+            let lines = table.lines(columns);
+            let lines = lines
+                .iter()
+                .map(|line| anstream::adapter::strip_str(&line.render()).to_string());
+            lines.collect::<String>()
+        };
+        assert_eq!(
+            shown(None),
+            "FILE                     STATE\n~/文書/.cursor/mcp.json  trusted\n~/a                      changed since it was trusted\n"
+        );
+        assert_eq!(
+            shown(Some(40)),
+            "FILE                     STATE\n~/文書/.cursor/mcp.json  trusted\n~/a                      changed since\n                         it was trusted\n"
+        );
+        assert_eq!(wrapped("文書 文書 文書", 9), ["文書 文書", "文書"]);
     }
 
     #[test]

@@ -133,6 +133,23 @@ fn lines_fit_a_terminal_and_are_left_alone_in_a_pipe() {
 }
 
 #[test]
+fn data_is_cleaned_on_a_terminal_and_as_it_is_in_a_pipe() {
+    let lines = "a\tb\u{7},\u{1b}[31mc\r\nd\r\n";
+    for color in [Color::Never, Color::Always] {
+        let (out, err) = (Heard::default(), Heard::default());
+        let mut pipe = ui(&out, &err, color, false);
+        pipe.line("before");
+        pipe.data(lines);
+        pipe.line("after");
+        pipe.finish().unwrap();
+        assert_eq!(out.text(), format!("before\n{lines}after\n"), "{color:?}");
+    }
+    let (out, err) = (Heard::default(), Heard::default());
+    on_a_terminal(&out, &err, 8).data(lines);
+    assert_eq!(out.text(), "a b\\u{7},\\u{1b}[31mc\nd\n");
+}
+
+#[test]
 fn the_excerpt_of_a_finding_is_not_broken() {
     let (out, err) = (Heard::default(), Heard::default());
     let mut finding = Finding::error("bad");

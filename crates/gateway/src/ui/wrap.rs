@@ -1,7 +1,7 @@
 //! Lines of words that fit the terminal. What follows goes on below the text of the first line, past
 //! its mark, number or label.
 
-use super::line::{Line, Piece, Tone, clean};
+use super::line::{self, Line, Piece, Tone, clean};
 
 /// One character of a line.
 #[derive(Clone, Copy)]
@@ -22,7 +22,7 @@ const SPACE: Cell = Cell {
 /// in backquotes that fits on a line of its own.
 pub(super) fn wrapped(line: Line, columns: usize) -> Vec<Line> {
     let mut cells = cells(&line);
-    if cells.len() <= columns {
+    if width(&cells) <= columns {
         return vec![line];
     }
     let Hang { begin, below } = Hang::of(&cells, columns);
@@ -38,12 +38,13 @@ pub(super) fn wrapped(line: Line, columns: usize) -> Vec<Line> {
         if word == 0 {
             break;
         }
-        if !is_bare && open.len() + gap + word > columns {
+        let (space, letters) = rest[..gap + word].split_at(gap);
+        if !is_bare && width(&open) + gap + width(letters) > columns {
             lines.push(std::mem::replace(&mut open, vec![SPACE; below]));
         } else {
-            open.extend(&rest[..gap]);
+            open.extend(space);
         }
-        open.extend(&rest[gap..gap + word]);
+        open.extend(letters);
         is_bare = false;
         rest = &rest[gap + word..];
     }
@@ -67,10 +68,7 @@ fn cells(line: &Line) -> Vec<Cell> {
 
 fn joined(cells: &[Cell]) -> Line {
     let same = cells.chunk_by(|one, other| one.tone == other.tone);
-    same.fold(Line::new(), |line, run| {
-        let text: String = run.iter().map(|cell| cell.c).collect();
-        line.tone(run[0].tone, text)
-    })
+    same.fold(Line::new(), |line, run| line.tone(run[0].tone, text(run)))
 }
 
 /// No line ends inside a command that fits on one.
@@ -78,7 +76,7 @@ fn keep_commands_whole(cells: &mut [Cell], room: usize) {
     let quotes: Vec<usize> = (0..cells.len()).filter(|at| cells[*at].c == '`').collect();
     for pair in quotes.chunks_exact(2) {
         let command = pair[0]..=pair[1];
-        if command.end() - command.start() < room {
+        if width(&cells[command.clone()]) <= room {
             for cell in &mut cells[command] {
                 cell.parts = false;
             }
@@ -106,15 +104,24 @@ fn keep_numbers_with_words(cells: &mut [Cell]) {
     }
 }
 
+/// How many columns they take.
+fn width(cells: &[Cell]) -> usize {
+    line::width(&text(cells))
+}
+
+fn text(cells: &[Cell]) -> String {
+    cells.iter().map(|cell| cell.c).collect()
+}
+
 fn word_at(cells: &[Cell], at: usize) -> String {
     word(cells.get(at..).unwrap_or_default())
 }
 
 /// Where the words of a line begin.
 struct Hang {
-    /// On the first line.
+    /// On the first line, in characters.
     begin: usize,
-    /// On those below it.
+    /// On those below it, in columns.
     below: usize,
 }
 
@@ -134,20 +141,21 @@ impl Hang {
         };
         let indent = spaces(0);
         let mut begin = indent;
-        while let Some(width) = mark(&cells[begin..]) {
-            begin += width;
+        while let Some(length) = mark(&cells[begin..]) {
+            begin += length;
         }
         let label = label(&cells[begin..]);
-        let below = match label.map(|width| (width, spaces(begin + width))) {
-            None => begin,
+        let step = match label.map(|length| (length, spaces(begin + length))) {
+            None => 0,
             // What stands in a column below others goes on in that column.
-            Some((width, gap @ STEP..)) => {
-                begin += width + gap;
-                begin
+            Some((length, gap @ STEP..)) => {
+                begin += length + gap;
+                0
             }
-            Some(_) if begin > indent => begin,
-            Some(_) => begin + STEP,
+            Some(_) if begin > indent => 0,
+            Some(_) => STEP,
         };
+        let below = width(&cells[..begin]) + step;
         if below * 2 > columns {
             let below = (indent + STEP).min(columns / 2);
             return Self { begin, below };
@@ -156,28 +164,28 @@ impl Hang {
     }
 }
 
-/// How wide a mark or a number is, with the space behind it.
+/// How many characters a mark or a number has, with the space behind it.
 fn mark(cells: &[Cell]) -> Option<usize> {
     let word: String = word(cells);
     let number = word.strip_suffix('.').is_some_and(|digits| {
         !digits.is_empty() && digits.chars().all(|digit| digit.is_ascii_digit())
     });
-    let width = word.chars().count();
+    let length = word.chars().count();
     let is_mark = number || MARKS.contains(&word.as_str());
-    (is_mark && cells.get(width).is_some_and(|cell| cell.c == ' ')).then_some(width + 1)
+    (is_mark && cells.get(length).is_some_and(|cell| cell.c == ' ')).then_some(length + 1)
 }
 
-/// How wide a label is: one or two words that end in a colon.
+/// How many characters a label has: one or two words that end in a colon.
 fn label(cells: &[Cell]) -> Option<usize> {
     let first = word(cells);
-    let width = first.chars().count();
+    let length = first.chars().count();
     if first.ends_with(':') {
-        return Some(width);
+        return Some(length);
     }
-    let second = word(cells.get(width + 1..)?);
+    let second = word(cells.get(length + 1..)?);
     second
         .ends_with(':')
-        .then(|| width + 1 + second.chars().count())
+        .then(|| length + 1 + second.chars().count())
 }
 
 fn word(cells: &[Cell]) -> String {
@@ -295,5 +303,13 @@ mod tests {
             22,
             &["A-label-so-long:   one", "  two three"],
         );
+    }
+
+    #[test]
+    fn wide_characters_take_two_columns() {
+        check("文書 文書 文書", 14, &["文書 文書 文書"]);
+        check("文書 文書 文書", 13, &["文書 文書", "文書"]);
+        check("✗ 文書: one two", 11, &["✗ 文書: one", "  two"]);
+        check("✗ 文書: one two", 10, &["✗ 文書:", "  one two"]);
     }
 }

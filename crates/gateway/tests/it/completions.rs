@@ -65,11 +65,14 @@ fn bash(home: &Home, line: &str, words: &[&str]) -> Vec<String> {
     let script = home.run(&["completions", "bash"]);
     assert_eq!(script.code, Some(0), "{}", script.err);
     let script = home.write("toolcrib.bash", &script.out);
-    let last = words.last().unwrap().trim_start_matches(':');
-    let quoted: Vec<String> = words.iter().map(|word| format!("'{word}'")).collect();
+    let as_word = |text: &str| format!("'{}'", text.replace('\'', r"'\''"));
+    // Of a word behind an open quote, bash hands over what stands behind it.
+    let last = as_word(words.last().unwrap().trim_start_matches([':', '"', '\'']));
+    let quoted: Vec<String> = words.iter().map(|word| as_word(word)).collect();
     let driver = format!(
-        "source '{}'\nCOMP_WORDBREAKS=$' \\t\\n\"\\'><=;|&(:'\nCOMP_LINE='{line}'\nCOMP_POINT=${{#COMP_LINE}}\nCOMP_WORDS=({})\nCOMP_CWORD={}\n_toolcrib toolcrib '{last}' ''\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
+        "source '{}'\nCOMP_WORDBREAKS=$' \\t\\n\"\\'><=;|&(:'\nCOMP_LINE={}\nCOMP_POINT=${{#COMP_LINE}}\nCOMP_WORDS=({})\nCOMP_CWORD={}\n_toolcrib toolcrib {last} ''\nprintf '%s\\n' \"${{COMPREPLY[@]}}\"\n",
         script.display(),
+        as_word(line),
         quoted.join(" "),
         words.len() - 1,
     );
@@ -115,6 +118,80 @@ fn bash_completes_a_tool_behind_the_colon_at_which_it_breaks_words() {
         &["write"],
     );
     check("toolcrib sea", &["toolcrib", "sea"], &["search"]);
+}
+
+/// Names of tools as only a stranger gives them.
+const STRANGE: [&str; 6] = [
+    "x$(touch p)",
+    "x';touch p;'",
+    "x`touch p`",
+    "x y",
+    "x*",
+    "x';touch p;'\u{202e}",
+];
+
+fn with_strange_tools() -> Home {
+    let home = Home::new();
+    let tools = STRANGE.map(|name| json!({"name": name, "description": "Does it"}));
+    let servers = json!({"files": {"command": "x", "tools": tools}});
+    home.configure(&json!({ "servers": servers }).to_string());
+    home.write("work/xfile", "");
+    home
+}
+
+#[test]
+fn a_name_that_bash_completes_stands_for_itself_and_runs_nothing() {
+    let home = with_strange_tools();
+    for (line, words) in [
+        (
+            "toolcrib inspect files x",
+            &["toolcrib", "inspect", "files", "x"][..],
+        ),
+        (
+            "toolcrib policy explain files:x",
+            &["toolcrib", "policy", "explain", "files", ":", "x"],
+        ),
+    ] {
+        let offered = bash(&home, line, words);
+        assert_eq!(offered.len(), STRANGE.len(), "{offered:?}");
+        for (offered, name) in offered.iter().zip(STRANGE) {
+            let run = std::process::Command::new("bash")
+                .args(["-c", &format!("printf %s {offered}")])
+                .current_dir(home.path("work"))
+                .env("LC_ALL", "C.UTF-8")
+                .output()
+                .unwrap();
+            assert_eq!(String::from_utf8_lossy(&run.stdout), name, "{offered}");
+            assert!(!home.path("work/p").exists(), "{offered}");
+        }
+    }
+    let line = r"toolcrib inspect files x\ ";
+    let offered = bash(&home, line, &["toolcrib", "inspect", "files", r"x\ "]);
+    assert_eq!(
+        offered,
+        [r"x\ y"],
+        "what was quoted once is completed further"
+    );
+    for begun in ["\"x", "'x"] {
+        let line = format!("toolcrib inspect files {begun}");
+        let offered = bash(&home, &line, &["toolcrib", "inspect", "files", begun]);
+        assert_eq!(offered, Vec::<String>::new(), "behind an open quote");
+    }
+}
+
+#[test]
+fn powershell_which_quotes_nothing_is_offered_plain_names_only() {
+    let home = with_strange_tools();
+    let offered = |words: &[&str]| {
+        let output = home
+            .command(&[&["--", "toolcrib"], words].concat())
+            .env("TOOLCRIB_COMPLETE", "powershell")
+            .output()
+            .unwrap();
+        String::from_utf8(output.stdout).unwrap()
+    };
+    assert_eq!(offered(&["inspect", "files", "x"]), "");
+    assert!(offered(&["inspect", "fi"]).starts_with("files"));
 }
 
 #[test]

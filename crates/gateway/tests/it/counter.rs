@@ -399,6 +399,18 @@ fn policy_is_explained_check_by_check() {
 }
 
 #[test]
+fn json_that_is_printed_cannot_steer_the_terminal() {
+    let mut odd = crate::stage::reader("odd", &json!({}));
+    odd["description"] = json!("Reads \u{9b}31m and \u{202e}backwards");
+    let home = crate::stage::staged(&json!([odd]), "", "");
+    let said = home.run(&["inspect", "stage", "odd", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(!said.out.contains(['\u{9b}', '\u{202e}']), "{:?}", said.out);
+    let told = said.json();
+    assert_eq!(told["description"], odd["description"], "{told}");
+}
+
+#[test]
 fn what_a_server_tells_meanwhile_is_shown_with_stream() {
     let home = Home::new();
     let program = toolcrib_testkit::program("conformance-server");
@@ -419,6 +431,25 @@ fn what_a_server_tells_meanwhile_is_shown_with_stream() {
     assert!(said.out.contains("Progressed."), "{}", said.out);
     let said = execute("test_tool_with_logging", &["--stream"]);
     assert!(said.err.contains("info: "), "{}", said.err);
+    let words = [
+        "execute",
+        "fixture",
+        "test_tool_with_logging",
+        "--args",
+        "{}",
+        "--stream",
+    ];
+    let (_, beside, code) = crate::terminal::seen(&home, &words, 16);
+    assert_eq!(code, Some(0), "{beside}");
+    let told: Vec<&str> = beside
+        .lines()
+        .filter(|line| line.contains("info: "))
+        .collect();
+    assert!(!told.is_empty(), "{beside}");
+    assert!(
+        told.iter().all(|line| line.trim_end().len() <= 16),
+        "{beside}"
+    );
     let said = execute("test_tool_with_progress", &[]);
     assert!(!said.err.contains("progress"), "{}", said.err);
 }

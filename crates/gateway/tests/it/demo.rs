@@ -110,6 +110,28 @@ fn the_demo_is_told_in_json_with_what_every_step_cost() {
 }
 
 #[test]
+fn a_named_configuration_is_no_part_of_the_demo() {
+    let home = Home::new();
+    let new = home.path("work/new.yaml");
+    let ran = home.run(&["demo", "setup", "--config", new.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{}", ran.err);
+    assert!(!new.exists(), "{}", ran.out);
+    assert!(
+        ran.out
+            .contains("6 servers written to ~/.config/toolcrib/toolcrib.yaml")
+    );
+    let own = home.write("own.yaml", "store: {path: ~/own.db}\n");
+    let ran = home.run(&["demo", "--config", own.to_str().unwrap()]);
+    assert_eq!(ran.code, Some(0), "{} {}", ran.out, ran.err);
+    assert!(
+        ran.out.contains("The audit log is intact: 7 records"),
+        "{}",
+        ran.out
+    );
+    assert!(!home.path("own.db").exists());
+}
+
+#[test]
 fn an_interrupted_demo_leaves_nothing_behind() {
     let home = Home::new();
     let mut child = home

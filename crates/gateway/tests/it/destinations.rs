@@ -50,6 +50,20 @@ fn a_link_stays_and_what_it_leads_to_is_replaced() {
 }
 
 #[test]
+fn a_pipe_gets_the_same_csv_as_a_file() {
+    let home = furnished();
+    home.run(&["execute", "no\tsuch", "tool\u{7}", "--args", "{}"]);
+    let said = home.run(&CSV[..4]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    run(&home, CSV, "out.csv");
+    let written = std::fs::read_to_string(home.path("work/out.csv")).unwrap();
+    assert!(written.contains("no\tsuch"), "{written:?}");
+    assert_eq!(said.out, written);
+    let (shown, _, _) = crate::terminal::seen(&home, &CSV[..4], 80);
+    assert!(shown.contains("tool\\u{7}"), "{shown:?}");
+}
+
+#[test]
 fn a_pipe_stays_one_and_gets_what_is_written() {
     for (command, text) in COMMANDS {
         let home = furnished();

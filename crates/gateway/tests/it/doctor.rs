@@ -42,7 +42,7 @@ fn a_healthy_house_has_nothing_to_do() {
         &said,
         &[
             "Configuration\n  ✓ files: ~/.config/toolcrib/toolcrib.yaml: 1 server\n",
-            "✓ running: no process is running",
+            "✓ processes: no process is running",
             "✓ database: ~/.local/share/toolcrib/store/toolcrib.db, ",
             "✓ tool lists: ~/.cache/toolcrib holds no list yet",
             "✓ system time: 20",

@@ -325,7 +325,7 @@ fn the_cache_is_shown_and_cleared() {
     let cleared = market.home.run(&["cache", "clear", "--json"]).json();
     assert_eq!(cleared["removed"], 1);
     let cleared = market.home.run(&["cache", "clear"]);
-    assert_eq!(cleared.out, "0 lists were forgotten.\n");
+    assert_eq!(cleared.out, "Nothing was kept.\n");
 }
 
 #[test]

@@ -156,6 +156,23 @@ fn a_terminal_asks() {
 }
 
 #[test]
+fn ctrl_c_at_the_question_starts_nothing_and_shows_the_cursor_again() {
+    let home = project();
+    for command in ["trust", "serve"] {
+        let mut terminal = Terminal::start(&home, &[command]);
+        terminal.press("be used?", "\u{3}");
+        terminal.shows("nothing was trusted");
+        let shown = terminal.shown.clone();
+        assert_eq!(terminal.child.wait().unwrap().code(), Some(1), "{shown}");
+        assert!(
+            shown.rfind("\u{1b}[?25h") > shown.rfind("\u{1b}[?25l"),
+            "{shown:?}"
+        );
+        assert_eq!(configured(&home), 0);
+    }
+}
+
+#[test]
 fn a_process_that_is_started_on_a_terminal_asks_before_it_uses_a_project_file() {
     let home = project();
     let mut terminal = Terminal::start(&home, &["serve"]);

@@ -1,5 +1,6 @@
 _toolcrib() {
-    local IFS=$'\013' rest=${COMP_LINE:0:COMP_POINT} words=() at=-1 word begun i
+    local IFS=$'\013' rest=${COMP_LINE:0:COMP_POINT} words=() at=-1 word begun='' i
+    local answer offered=() quoted
     local _CLAP_COMPLETE_SPACE=true
     compopt +o nospace 2> /dev/null && _CLAP_COMPLETE_SPACE=false
     for ((i = 0; i <= COMP_CWORD; i++)); do
@@ -16,22 +17,31 @@ _toolcrib() {
         rest=${rest#"${rest%%[![:space:]]*}"}
         rest=${rest#"${COMP_WORDS[i]}"}
     done
-    COMPREPLY=( $( \
+    for ((i = 0; i <= at; i++)); do
+        # The program is asked with the words that the shell would hand over, without their backslashes.
+        [[ ${words[i]} != *\\* ]] || IFS= read -d '' word <<< "${words[i]}" || words[i]=${word%$'\n'}
+    done
+    COMPREPLY=()
+    answer=$( \
         _CLAP_IFS="$IFS" \
         _CLAP_COMPLETE_INDEX="$at" \
         _CLAP_COMPLETE_COMP_TYPE="${COMP_TYPE-}" \
         _CLAP_COMPLETE_SPACE="$_CLAP_COMPLETE_SPACE" \
         @VARIABLE@=bash \
         @PROGRAM@ -- "${words[@]}" \
-    ) )
-    if [[ $? != 0 ]]; then
-        unset COMPREPLY
-        return
-    fi
+    ) || return
+    read -r -d '' -a offered < <(printf '%s' "$answer")
     if [[ $COMP_WORDBREAKS == *:* && ${words[at]} == *:* ]]; then
         begun=${words[at]%"${words[at]##*:}"}
-        COMPREPLY=("${COMPREPLY[@]#"$begun"}")
     fi
+    for word in "${offered[@]}"; do
+        word=${word#"$begun"}
+        # A name is not ours: what the shell would not take as it stands is quoted, and left out where a quote is open.
+        printf -v quoted %q "$word"
+        if [[ $quoted == "$word" || ${COMP_WORDS[COMP_CWORD]} != *[\"\']* ]]; then
+            COMPREPLY+=("$quoted")
+        fi
+    done
     if [[ $_CLAP_COMPLETE_SPACE == false && "${COMPREPLY-}" =~ [=/:]$ ]]; then
         compopt -o nospace
     fi

@@ -2,7 +2,8 @@
 
 use clap::Args;
 use serde_json::{Value, json};
-use toolcrib_config::load::{Config, SourceReport, SourceState, candidates};
+use toolcrib_config::load::candidates::{self, Candidate};
+use toolcrib_config::load::{Config, SourceReport, SourceState};
 use toolcrib_config::{Diagnostic, Severity};
 
 use super::show::{list_heading, source_line};
@@ -33,6 +34,7 @@ impl Sources {
         } else {
             candidates::all(&context.surroundings, &config.places)
         };
+        let ended = loads(context, &config, &diagnostics);
         if context.ui.is_json() {
             let searched: Vec<_> = searched
                 .iter()
@@ -44,10 +46,31 @@ impl Sources {
                 "sources": config.sources.iter().map(source_json).collect::<Vec<_>>(),
                 "diagnostics": diagnostics.iter().map(Finding::from).collect::<Vec<_>>(),
             }));
-            let ended = loads(context, &config, &diagnostics);
             context.ui.mute();
             return ended;
         }
+        self.tell_files(context, &config, &searched);
+        let shown: Vec<&SourceReport> = config
+            .sources
+            .iter()
+            .filter(|s| self.all || !s.automatic || s.state != SourceState::NotFound)
+            .collect();
+        // What does not load has perhaps more sources than were found.
+        if ended.is_ok() || !shown.is_empty() {
+            context.ui.gap();
+            context.ui.line(list_heading("Sources", shown.len()));
+        }
+        for source in shown {
+            tell_source(context, source);
+        }
+        for diagnostic in &diagnostics {
+            context.ui.finding(&diagnostic.into());
+        }
+        ended
+    }
+
+    /// The file in use, and what became of the others.
+    fn tell_files(&self, context: &mut Context, config: &Config, searched: &[Candidate]) {
         let used = config.path.as_deref();
         match used {
             Some(path) => {
@@ -56,7 +79,7 @@ impl Sources {
             }
             None => context.ui.line("Configuration: none; the defaults hold"),
         }
-        for candidate in &searched {
+        for candidate in searched {
             let there = candidate.path.exists();
             if Some(candidate.path.as_path()) == used || !(there || self.all) {
                 continue;
@@ -79,35 +102,21 @@ impl Sources {
                     .tone(Tone::Dim, format_args!(" - {why}")),
             );
         }
-        let ended = loads(context, &config, &diagnostics);
-        let shown: Vec<&SourceReport> = config
-            .sources
-            .iter()
-            .filter(|s| self.all || !s.automatic || s.state != SourceState::NotFound)
-            .collect();
-        // What does not load has perhaps more sources than were found.
-        if ended.is_ok() || !shown.is_empty() {
-            context.ui.gap();
-            context.ui.line(list_heading("Sources", shown.len()));
-        }
-        for source in shown {
-            let line = source_line(source);
-            context.ui.line(match source.state {
-                SourceState::Read(1) => line.tone(Tone::Dim, " - 1 server"),
-                SourceState::Read(n) => line.tone(Tone::Dim, format_args!(" - {n} servers")),
-                _ => line,
-            });
-            for skipped in &source.skipped {
-                context.ui.line(Line::new().text(format_args!(
-                    "      {} skipped: {}",
-                    skipped.name, skipped.reason
-                )));
-            }
-        }
-        for diagnostic in &diagnostics {
-            context.ui.finding(&diagnostic.into());
-        }
-        ended
+    }
+}
+
+fn tell_source(context: &mut Context, source: &SourceReport) {
+    let line = source_line(source);
+    context.ui.line(match source.state {
+        SourceState::Read(1) => line.tone(Tone::Dim, " - 1 server"),
+        SourceState::Read(n) => line.tone(Tone::Dim, format_args!(" - {n} servers")),
+        _ => line,
+    });
+    for skipped in &source.skipped {
+        context.ui.line(Line::new().text(format_args!(
+            "      {} skipped: {}",
+            skipped.name, skipped.reason
+        )));
     }
 }
 

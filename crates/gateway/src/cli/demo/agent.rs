@@ -9,7 +9,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 use toolcrib_core::Code;
 
-use super::{Tale, put};
+use super::{Place, Tale, put};
 use crate::cli::Context;
 use crate::failure::Failure;
 use crate::http::stand::Stand;
@@ -24,6 +24,9 @@ const SHOWN_CHARS_MIN: usize = 16;
 
 /// What stands before the lines after its first.
 const INDENT: &str = "    ";
+
+/// Variables that a process gets whoever it works for: Windows starts none without its own directory.
+const PASSED_ON: [&str; 2] = ["LLVM_PROFILE_FILE", "SYSTEMROOT"];
 
 /// One thing that the agent does.
 struct Step {
@@ -106,7 +109,7 @@ fn confirmed(story: &Story) -> Value {
 }
 
 /// Plays the session in a home directory of its own.
-pub(super) fn play(context: &mut Context, home: &Path, tale: &mut Tale) -> Result<(), Failure> {
+pub(super) fn play(context: &mut Context, place: &Place, tale: &mut Tale) -> Result<(), Failure> {
     let program = std::env::current_exe().map_err(|error| broken(&error))?;
     let depot = Mutex::new(Depot::default());
     let parcels = Stand::open(Arc::new(move |method, target, body| {
@@ -114,9 +117,9 @@ pub(super) fn play(context: &mut Context, home: &Path, tale: &mut Tale) -> Resul
         depot.answer(method, target, body)
     }))
     .map_err(|error| broken(&error))?;
-    furnish(home, &program, &parcels)?;
+    furnish(place, &program, &parcels)?;
     let begun = Instant::now();
-    let mut door = Door::open(&program, home, "lazy")?;
+    let mut door = Door::open(&program, place, "lazy")?;
     let tools = door.tools()?;
     let five = tokens(&Value::from(tools.clone()).to_string());
     let (about, micros) = (
@@ -164,7 +167,7 @@ pub(super) fn play(context: &mut Context, home: &Path, tale: &mut Tale) -> Resul
         }
     }
     door.close()?;
-    let mut door = Door::open(&program, home, "full")?;
+    let mut door = Door::open(&program, place, "full")?;
     let exposed = door.tools()?;
     door.close()?;
     closing(context, tale, five, carried, exposed);
@@ -194,7 +197,7 @@ fn closing(
     ));
     context.ui.line(format!(
         "Over the {messages} messages of this session that is {with_five} tokens, with all that was looked up, against {with_all}; \
-         showing all grows by about {each} with each small tool."
+         when all are shown, each further small tool adds about {each} tokens to every message."
     ));
     tale.tokens = json!({
         "five": five, "all": all, "tools": count, "messages": messages,
@@ -275,8 +278,8 @@ fn tokens(text: &str) -> usize {
 }
 
 /// A configuration with the two small servers and the REST API of this program, and one rule.
-fn furnish(home: &Path, program: &Path, parcels: &Stand) -> Result<(), Failure> {
-    let description = home.join("parcels.yaml");
+fn furnish(place: &Place, program: &Path, parcels: &Stand) -> Result<(), Failure> {
+    let description = place.home.join("parcels.yaml");
     put(&description, DESCRIPTION)?;
     let server = |name: &str| json!({"command": program, "args": ["workshop", name]});
     let config = json!({
@@ -285,11 +288,12 @@ fn furnish(home: &Path, program: &Path, parcels: &Stand) -> Result<(), Failure> 
             "spec": description, "baseUrl": parcels.base_url(), "allowPrivateAddresses": true,
         }},
         "toolRules": [{"pattern": ["cancel*"], "enabled": false}],
+        "store": {"path": place.own().data.join("store.db")},
     });
-    put(
-        &home.join(".config/toolcrib/toolcrib.json"),
-        &config.to_string(),
-    )
+    place
+        .config
+        .iter()
+        .try_for_each(|path| put(path, &config.to_string()))
 }
 
 /// The door, on the standard streams of a process of its own.
@@ -307,20 +311,24 @@ struct Answer {
 }
 
 impl Door {
-    fn open(program: &Path, home: &Path, mode: &str) -> Result<Self, Failure> {
+    fn open(program: &Path, place: &Place, mode: &str) -> Result<Self, Failure> {
         let mut command = Command::new(program);
+        command.args(["serve", "--stdio"]);
+        if let Some(config) = &place.config {
+            command.arg("--config").arg(config);
+        }
         command
-            .args(["serve", "--stdio"])
-            .current_dir(home)
+            .current_dir(&place.cwd)
             .env_clear()
-            .env("HOME", home)
-            .env("TMPDIR", home)
+            .envs(place.variables())
             .env("MCP_TOOL_MODE", mode)
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::null());
-        if let Some(profile) = std::env::var_os("LLVM_PROFILE_FILE") {
-            command.env("LLVM_PROFILE_FILE", profile);
+        for name in PASSED_ON {
+            if let Some(value) = std::env::var_os(name) {
+                command.env(name, value);
+            }
         }
         let mut child = command.spawn().map_err(|error| broken(&error))?;
         match (child.stdin.take(), child.stdout.take()) {

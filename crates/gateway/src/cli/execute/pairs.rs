@@ -2,6 +2,7 @@
 
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+use toolcrib_core::schema::kind_of;
 use toolcrib_core::schema::outline::{Field, Outline, Reading};
 
 use crate::failure::Failure;
@@ -136,19 +137,6 @@ impl<'a, 'b> Slot<'a, 'b> {
             }
             _ => vec![items.value(text)],
         }
-    }
-}
-
-/// The JSON type of a value, as schemas name it.
-fn kind_of(value: &Value) -> &'static str {
-    match value {
-        Value::Null => "null",
-        Value::Bool(_) => "boolean",
-        Value::Number(number) if number.is_f64() => "number",
-        Value::Number(_) => "integer",
-        Value::String(_) => "string",
-        Value::Array(_) => "array",
-        Value::Object(_) => "object",
     }
 }
 
