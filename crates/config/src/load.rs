@@ -344,6 +344,24 @@ fn user_file(
     None
 }
 
+/// The file that is in force of those of one scope: the first of the search order that is there and that we are
+/// in. One that cannot be read is an error: what stands after it would not be used either.
+pub fn in_force(
+    scope: Scope,
+    surroundings: &Surroundings,
+    places: &Places,
+) -> Result<Option<PathBuf>, Box<Diagnostic>> {
+    let all = candidates::all(surroundings, places).into_iter();
+    for candidate in all.filter(|candidate| candidate.scope == scope) {
+        if let Some(source) = reader::read_text(&candidate.path, &candidate.path)?
+            && parsed(&source, &candidate).is_some()
+        {
+            return Ok(Some(candidate.path));
+        }
+    }
+    Ok(None)
+}
+
 /// Reports variables that are not set, where something that is switched on needs them. A server or an adapter
 /// that needs one is set aside; anything else cannot do without.
 fn check_environment(file: &ConfigFile, surroundings: &Surroundings, progress: &mut Progress) {

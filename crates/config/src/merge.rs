@@ -104,7 +104,56 @@ pub fn merge(servers: impl IntoIterator<Item = Server>) -> Merged {
         kept.truncate(limits::SERVERS_MAX);
         findings.push(Finding::TooMany { left_out });
     }
+    named(kept, again, Names::default(), findings)
+}
+
+/// What `others` have that `known` does not, to be put beside `known`, which stays as it is: each server once, under a
+/// name that nothing else has. None is left out for their number.
+pub fn beside(known: &[Server], others: impl IntoIterator<Item = Server>) -> Merged {
     let mut names = Names::default();
+    let mut first: HashMap<String, &Server> = HashMap::new();
+    for server in known {
+        names.hold(server);
+        let kept = first.entry(identity(server)).or_insert(server);
+        // Of several definitions one that is switched on is what a call reaches.
+        if server.enabled && !kept.enabled {
+            *kept = server;
+        }
+    }
+    let mut findings = Vec::new();
+    let mut new = Vec::new();
+    for other in others {
+        match first.get(&identity(&other)) {
+            Some(kept) => findings.push(same(kept, &other)),
+            None => new.push(other),
+        }
+    }
+    let (kept, again) = distinct(new);
+    named(kept, again, names, findings)
+}
+
+/// Whether two definitions are of one server, however it is called and handled.
+pub fn is_same(one: &Server, other: &Server) -> bool {
+    identity(one) == identity(other)
+}
+
+fn same(kept: &Server, other: &Server) -> Finding {
+    Finding::Same {
+        kept: kept.name.clone(),
+        kept_from: kept.origin.clone(),
+        other: other.name.clone(),
+        other_from: other.origin.clone(),
+        differs: differences(kept, other),
+    }
+}
+
+/// Gives each server a name that is free, and the names under which it was found again as aliases.
+fn named(
+    mut kept: Vec<Server>,
+    again: Vec<(usize, Server)>,
+    mut names: Names,
+    mut findings: Vec<Finding>,
+) -> Merged {
     for server in &mut kept {
         findings.extend(names.give(server));
     }
@@ -112,13 +161,7 @@ pub fn merge(servers: impl IntoIterator<Item = Server>) -> Merged {
         let Some(server) = kept.get_mut(index) else {
             continue;
         };
-        findings.push(Finding::Same {
-            kept: server.name.clone(),
-            kept_from: server.origin.clone(),
-            other: other.name.clone(),
-            other_from: other.origin.clone(),
-            differs: differences(server, &other),
-        });
+        findings.push(same(server, &other));
         for alias in std::iter::once(other.name).chain(other.aliases) {
             if names.claim(&alias) {
                 server.aliases.push(alias);
@@ -184,6 +227,15 @@ impl Names {
     /// Claims a name, if it is free.
     fn claim(&mut self, name: &str) -> bool {
         self.taken.insert(folded(name))
+    }
+
+    /// Notes the names that a server has already.
+    fn hold(&mut self, server: &Server) {
+        for name in std::iter::once(&server.name).chain(&server.aliases) {
+            if self.claim(name) {
+                self.owners.insert(folded(name), server.origin.clone());
+            }
+        }
     }
 
     /// Lets a server have its name, or gives it one that says where it comes from.
@@ -292,6 +344,38 @@ mod tests {
             "\"github\" of cursor.json:3 is another server than \"github\" of claude-desktop.json:3, so it is called \"github-cursor\""
         );
         assert_eq!(merged.findings.len(), 2);
+    }
+
+    #[test]
+    fn what_is_put_beside_known_servers_is_what_they_do_not_have_under_free_names() {
+        let mut restricted = server("fs-ro", "x", "toolcrib");
+        restricted.exclude_tools = vec!["w".to_owned()];
+        let known = [server("fs", "x", "toolcrib"), restricted];
+        let others = [
+            server("files", "x", "cursor"),
+            server("b", "y", "cursor"),
+            server("FS_RO", "z", "cursor"),
+            server("b2", "y", "zed"),
+        ];
+        let merged = beside(&known, others);
+        assert_eq!(shown(&merged), ["b [\"b2\"]", "FS_RO-cursor []"]);
+        let found: Vec<String> = merged.findings.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            found,
+            [
+                "\"files\" of cursor.json:3 is the same server as \"fs\" of toolcrib.json:3",
+                "\"FS_RO\" of cursor.json:3 is another server than \"FS_RO\" of toolcrib.json:3, so it is called \"FS_RO-cursor\"",
+                "\"b2\" of zed.json:3 is the same server as \"b\" of cursor.json:3",
+            ]
+        );
+        let mut off = server("fs", "x", "toolcrib");
+        off.enabled = false;
+        let merged = beside(
+            &[off, server("on", "x", "toolcrib")],
+            [server("f", "x", "zed")],
+        );
+        assert!(merged.servers.is_empty());
+        assert!(!merged.findings[0].to_string().contains("differ"));
     }
 
     #[test]

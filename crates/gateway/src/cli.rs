@@ -56,6 +56,7 @@ pub mod setup;
 mod shown;
 pub mod stats;
 mod status;
+mod target;
 pub mod tools;
 pub mod trust;
 mod usage;

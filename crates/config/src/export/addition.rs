@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use serde_json::{Map, Value as Json, json};
 
-use super::client::ExportError;
+use super::client::{ExportError, split_mark};
 use super::install::{self, Written};
 use super::lines::Piece;
 use super::splice::{self, Splice};
@@ -37,25 +37,19 @@ pub fn install(path: &Path, server: &Server, time: &str) -> Result<Written, Expo
     let path = &install::real(path);
     let old = install::read(path)?;
     let new = add_server(path, old.as_deref(), server)?;
-    let Some(_) = old else {
-        install::write(path, &new)?;
-        return Ok(Written::Created);
-    };
-    let backup = install::back_up(path, time).map_err(|source| install::disk(path, source))?;
-    install::write(path, &new)?;
-    Ok(Written::Changed(backup))
+    install::exchange(path, old.as_deref(), &new, time)
 }
 
 /// The text of a file of ours with a server in it. `None` stands for a file that is not there.
 pub fn add_server(path: &Path, text: Option<&str>, server: &Server) -> Result<String, ExportError> {
     let format = Format::of(path).unwrap_or(Format::Yaml);
-    let text = text.unwrap_or_default();
+    let (mark, text) = split_mark(text.unwrap_or_default());
     let is_section = Candidate::explicit(path).shape == Shape::Section;
     if format == Format::Script || is_section {
         return Err(refusal(path));
     }
     if text.trim().is_empty() {
-        return Ok(fresh(format, server));
+        return Ok(format!("{mark}{}", fresh(format, server)));
     }
     let source = Source::new(path, text);
     let tree = reader::read(&source, format).map_err(|diagnostics| ExportError::Broken {
@@ -76,7 +70,7 @@ pub fn add_server(path: &Path, text: Option<&str>, server: &Server) -> Result<St
     expected.push(anywhere(server));
     let found: Vec<Server> = after.servers.iter().map(anywhere).collect();
     if found == expected && after.settings == before.settings {
-        Ok(new)
+        Ok(format!("{mark}{new}"))
     } else {
         Err(refusal(path))
     }
@@ -133,13 +127,7 @@ pub fn install_adapter(
     let path = &install::real(path);
     let old = install::read(path)?;
     let new = add_adapter(path, old.as_deref(), adapter)?;
-    if old.is_none() {
-        install::write(path, &new)?;
-        return Ok(Written::Created);
-    }
-    let backup = install::back_up(path, time).map_err(|source| install::disk(path, source))?;
-    install::write(path, &new)?;
-    Ok(Written::Changed(backup))
+    install::exchange(path, old.as_deref(), &new, time)
 }
 
 /// The text of a file of ours with an adapter in it. `None` stands for a file that is not there.
@@ -159,12 +147,12 @@ pub fn add_adapter(
         return Err(unsafe_edit());
     }
     let value = adapter.value();
-    let empty = text.is_none_or(|text| text.trim().is_empty());
-    let text = match (empty, format) {
+    let (mark, text) = split_mark(text.unwrap_or_default());
+    let text = match (text.trim().is_empty(), format) {
         (true, Format::Yaml) => FRESH,
         (true, Format::Toml) => "[imports]\nauto = true\n",
         (true, _) => "{\n  \"imports\": { \"auto\": true }\n}\n",
-        (false, _) => text.unwrap_or_default(),
+        (false, _) => text,
     };
     let source = Source::new(path, text);
     let tree = reader::read(&source, format).map_err(|diagnostics| ExportError::Broken {
@@ -200,7 +188,7 @@ pub fn add_adapter(
     let mut settings = after.settings.clone();
     let added = settings.adapters.shift_remove(adapter.name).is_some();
     if added && settings == before.settings && after.servers == before.servers {
-        Ok(new)
+        Ok(format!("{mark}{new}"))
     } else {
         Err(unsafe_edit())
     }

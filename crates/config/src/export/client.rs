@@ -52,6 +52,12 @@ pub enum ExportError {
         /// The key that holds the servers.
         root: &'static str,
     },
+    /// Somebody else has written the file since it was read.
+    #[error("{path} was changed meanwhile and is left as it is now; run the command again")]
+    Changed {
+        /// The file.
+        path: PathBuf,
+    },
     /// The disk refuses.
     #[error("{path} cannot be written: {source}")]
     Disk {
@@ -262,7 +268,7 @@ pub fn has_root(client: &'static Client, path: &Path, text: &str) -> bool {
 }
 
 /// A byte order mark, and the text after it.
-fn split_mark(text: &str) -> (&str, &str) {
+pub(super) fn split_mark(text: &str) -> (&str, &str) {
     match text.strip_prefix('\u{feff}') {
         Some(rest) => ("\u{feff}", rest),
         None => ("", text),

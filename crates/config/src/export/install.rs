@@ -1,7 +1,7 @@
 //! Our entry on the disk: written with a backup beside the file, and taken back.
 
 use std::fs;
-use std::io::Write as _;
+use std::io::{ErrorKind, Write as _};
 use std::path::{Path, PathBuf};
 
 use super::client::{EmptyRoot, Entry, ExportError, add_entry, has_root, remove_entry};
@@ -49,20 +49,37 @@ pub fn install(
     let path = &real(path);
     let old = read(path)?;
     let new = add_entry(client, path, old.as_deref(), entry)?;
-    let Some(old) = old else {
-        write(path, &new)?;
-        return Ok(Written::Created);
-    };
-    if new == old {
+    if old.as_ref() == Some(&new) {
         return Ok(Written::Unchanged);
     }
-    let backup = back_up(path, time).map_err(|source| disk(path, source))?;
-    write(path, &new)?;
-    Ok(Written::Changed(backup))
+    exchange(path, old.as_deref(), &new, time)
+}
+
+/// Puts `new` in the place of `old`, which goes into a backup named after `time`.
+pub(super) fn exchange(
+    path: &Path,
+    old: Option<&str>,
+    new: &str,
+    time: &str,
+) -> Result<Written, ExportError> {
+    if old.is_none() {
+        replace(path, None, new)?;
+        return Ok(Written::Created);
+    }
+    let backup = keep(path, time)?;
+    match replace(path, old, new) {
+        Ok(()) => Ok(Written::Changed(backup)),
+        Err(error) => {
+            // Nothing was changed, so it is a backup of nothing.
+            let _ = fs::remove_file(&backup);
+            Err(error)
+        }
+    }
 }
 
 /// Takes an entry out of a client's file again: back to the last backup where nothing else was
-/// changed since, else only what was put in.
+/// changed since, else only what was put in. A backup that the file did not go back to stays: it may be
+/// the only copy of something.
 pub fn uninstall(
     client: &'static Client,
     path: &Path,
@@ -72,28 +89,26 @@ pub fn uninstall(
     let Some(current) = read(path)? else {
         return Ok(Undone::Nothing);
     };
-    let Some(backup) = last_backup(path) else {
-        if add_entry(client, path, None, entry)? == current {
-            fs::remove_file(path).map_err(|source| disk(path, source))?;
-            return Ok(Undone::Deleted);
-        }
-        return take_out(client, path, &current, entry, EmptyRoot::Keep);
+    let before = last_backup(path)
+        .map(|backup| read(&backup).map(|old| (backup, old.unwrap_or_default())))
+        .transpose()?;
+    if let Some((backup, old)) = &before
+        && add_entry(client, path, Some(old), entry).is_ok_and(|new| new == current)
+    {
+        write(path, old)?;
+        fs::remove_file(backup).map_err(|source| disk(backup, source))?;
+        return Ok(Undone::Restored);
+    }
+    if add_entry(client, path, None, entry)? == current {
+        fs::remove_file(path).map_err(|source| disk(path, source))?;
+        return Ok(Undone::Deleted);
+    }
+    // The key that holds the servers goes too where it was not there before.
+    let empty_root = match &before {
+        Some((_, old)) if !has_root(client, path, old) => EmptyRoot::Remove,
+        _ => EmptyRoot::Keep,
     };
-    let old = read(&backup)?.unwrap_or_default();
-    let undone = if add_entry(client, path, Some(&old), entry)? == current {
-        write(path, &old)?;
-        Undone::Restored
-    } else {
-        // The key that holds the servers goes too where it was not there before.
-        let empty_root = if has_root(client, path, &old) {
-            EmptyRoot::Keep
-        } else {
-            EmptyRoot::Remove
-        };
-        take_out(client, path, &current, entry, empty_root)?
-    };
-    fs::remove_file(&backup).map_err(|source| disk(&backup, source))?;
-    Ok(undone)
+    take_out(client, path, &current, entry, empty_root)
 }
 
 fn take_out(
@@ -144,7 +159,19 @@ pub fn back_up(path: &Path, time: &str) -> std::io::Result<PathBuf> {
     let (mut copy, backup) = new_backup(path, time)?;
     copy.set_permissions(source.metadata()?.permissions())?;
     std::io::copy(&mut source, &mut copy)?;
+    // Once the file is changed this is the only copy, also after a power cut.
+    copy.sync_all()?;
     Ok(backup)
+}
+
+/// Backs up a file that was there when it was read.
+pub(super) fn keep(path: &Path, time: &str) -> Result<PathBuf, ExportError> {
+    back_up(path, time).map_err(|source| match source.kind() {
+        ErrorKind::NotFound => ExportError::Changed {
+            path: path.to_owned(),
+        },
+        _ => disk(path, source),
+    })
 }
 
 /// A new file for a backup, for the user alone as yet.
@@ -161,7 +188,7 @@ fn new_backup(path: &Path, time: &str) -> std::io::Result<(fs::File, PathBuf)> {
     let mut count = 1;
     loop {
         match options.open(&candidate) {
-            Err(error) if error.kind() == std::io::ErrorKind::AlreadyExists => {}
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {}
             opened => return opened.map(|file| (file, candidate)),
         }
         count += 1;
@@ -171,7 +198,8 @@ fn new_backup(path: &Path, time: &str) -> std::io::Result<(fs::File, PathBuf)> {
     }
 }
 
-pub(super) fn read(path: &Path) -> Result<Option<String>, ExportError> {
+/// The text of a file, every byte of it; `None` where it is not there.
+pub fn read(path: &Path) -> Result<Option<String>, ExportError> {
     match fs::read(path) {
         Ok(bytes) => String::from_utf8(bytes)
             .map(Some)
@@ -183,17 +211,37 @@ pub(super) fn read(path: &Path) -> Result<Option<String>, ExportError> {
                     .into_iter()
                     .collect(),
             }),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
         Err(source) => Err(disk(path, source)),
     }
 }
 
+/// What a file must be at the moment in which it is written.
+#[derive(Clone, Copy)]
+enum Former<'a> {
+    Whatever,
+    /// Exactly this text; `None` stands for no file.
+    Still(Option<&'a str>),
+}
+
+/// Writes a file, whatever it was.
 pub(super) fn write(path: &Path, text: &str) -> Result<(), ExportError> {
-    let attempt = || -> std::io::Result<()> {
+    put(path, text, Former::Whatever)
+}
+
+/// Writes a file that is still what was read of it.
+pub(super) fn replace(path: &Path, old: Option<&str>, text: &str) -> Result<(), ExportError> {
+    put(path, text, Former::Still(old))
+}
+
+fn put(path: &Path, text: &str, former: Former<'_>) -> Result<(), ExportError> {
+    let attempt = || -> std::io::Result<bool> {
         fs::create_dir_all(path.parent().unwrap_or(Path::new(".")))?;
         let path = match Destination::of(path)? {
             Destination::File(path) => path,
-            Destination::Straight(mut straight) => return straight.write_all(text.as_bytes()),
+            Destination::Straight(mut straight) => {
+                return straight.write_all(text.as_bytes()).map(|()| true);
+            }
         };
         let folder = path.parent().unwrap_or(Path::new("."));
         let mut file = tempfile::NamedTempFile::new_in(folder)?;
@@ -202,10 +250,33 @@ pub(super) fn write(path: &Path, text: &str) -> Result<(), ExportError> {
             file.as_file().set_permissions(old.permissions())?;
         }
         file.as_file().sync_all()?;
-        file.persist(path)?;
-        Ok(())
+        match former {
+            Former::Still(None) => match file.persist_noclobber(path) {
+                Err(refused) if refused.error.kind() == ErrorKind::AlreadyExists => {
+                    return Ok(false);
+                }
+                kept => kept?,
+            },
+            Former::Still(Some(old)) if !is_still(&path, old)? => return Ok(false),
+            _ => file.persist(path)?,
+        };
+        Ok(true)
     };
-    attempt().map_err(|source| disk(path, source))
+    match attempt() {
+        Ok(true) => Ok(()),
+        Ok(false) => Err(ExportError::Changed {
+            path: path.to_owned(),
+        }),
+        Err(source) => Err(disk(path, source)),
+    }
+}
+
+fn is_still(path: &Path, old: &str) -> std::io::Result<bool> {
+    match fs::read(path) {
+        Ok(now) => Ok(now == old.as_bytes()),
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),
+        Err(error) => Err(error),
+    }
 }
 
 pub(super) fn disk(path: &Path, source: std::io::Error) -> ExportError {

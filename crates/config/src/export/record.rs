@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::client::{EmptyRoot, ExportError, check, copy_entry, has_root, is_ours, remove_entry};
 use super::files::Files;
-use super::install::{back_up, disk, read, write};
+use super::install::{disk, keep, read, real, replace};
 use crate::diagnostic::Diagnostic;
 use crate::import::Client;
 use crate::trust::write_private;
@@ -137,9 +137,15 @@ impl Record {
         &self.steps
     }
 
-    /// Records a change and makes it. The old bytes go into a file beside the changed one, named
-    /// after `time`, a UTC time such as `20260131T120000Z`; its path is given back. In a rehearsal there is
-    /// none.
+    /// Whether a change of this file can be taken back; links are followed.
+    pub fn has(&self, path: &Path) -> bool {
+        let path = real(path);
+        self.steps.iter().any(|step| step.file == path)
+    }
+
+    /// Records a change and makes it, where the file is still what it was said to be. The old bytes go into a
+    /// file beside the changed one, named after `time`, a UTC time such as `20260131T120000Z`; its path is
+    /// given back. In a rehearsal there is none.
     pub fn make(
         &mut self,
         change: &Change<'_>,
@@ -150,10 +156,9 @@ impl Record {
             return Ok(None);
         }
         let backup = match change.old {
-            Some(_) => back_up(change.path, time).map(Some),
-            None => Ok(None),
-        }
-        .map_err(|source| disk(change.path, source))?;
+            Some(_) => Some(keep(change.path, time)?),
+            None => None,
+        };
         self.steps.push(Step {
             client: change.client.map(|client| client.id.to_owned()),
             file: change.path.to_owned(),
@@ -165,8 +170,19 @@ impl Record {
             needed: None,
         });
         self.save()?;
-        write(change.path, change.new)?;
-        Ok(backup)
+        match replace(change.path, change.old, change.new) {
+            Ok(()) => Ok(backup),
+            Err(error) => {
+                // Nothing was changed, so there is nothing to be taken back.
+                self.steps.pop();
+                if self.save().is_ok()
+                    && let Some(backup) = backup
+                {
+                    let _ = fs::remove_file(backup);
+                }
+                Err(error)
+            }
+        }
     }
 
     /// Takes back the newest change that `which` chooses and forgets it; `None` where there is none.

@@ -236,3 +236,11 @@ fn a_backup_is_kept_beside_the_file() {
         assert_eq!(mode & 0o777, 0o600);
     }
 }
+
+#[test]
+fn a_byte_order_mark_stays_where_it_is() {
+    let text = "\u{feff}servers:\n  a: {command: a}\n";
+    let new = add_server(Path::new("toolcrib.yaml"), Some(text), &weather()).unwrap();
+    assert!(new.starts_with(text), "{new:?}");
+    assert!(new.contains("\n  weather:"), "{new:?}");
+}

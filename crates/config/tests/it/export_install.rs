@@ -85,6 +85,13 @@ fn undo_after_other_changes_takes_out_only_our_entry() {
         Undone::TakenOut
     );
     assert_eq!(fs::read_to_string(&path).unwrap(), "{\n  \"a\": 2\n}\n");
+    assert_eq!(
+        install::uninstall(cline, &path, &ours(cline)).unwrap(),
+        Undone::Nothing
+    );
+    let kept = install::backups(&path);
+    assert_eq!(kept.len(), 1, "the file did not go back to it");
+    assert_eq!(fs::read_to_string(&kept[0]).unwrap(), "{\n  \"a\": 1\n}\n");
     fs::write(&path, "{\n  \"mcpServers\": {}, \"a\": 1\n}\n").unwrap();
     install::install(cline, &path, &ours(cline), "1").unwrap();
     install::install(
@@ -97,7 +104,7 @@ fn undo_after_other_changes_takes_out_only_our_entry() {
         "1",
     )
     .unwrap();
-    assert_eq!(install::backups(&path).len(), 2);
+    assert_eq!(install::backups(&path).len(), 3);
     let edited = fs::read_to_string(&path)
         .unwrap()
         .replace("\"a\": 1", "\"a\": 2");
@@ -179,4 +186,19 @@ fn links_and_permissions_survive() {
         install::install(cursor, &blocked, &ours(cursor), "1"),
         Err(ExportError::Disk { .. })
     ));
+}
+
+#[test]
+fn a_file_that_we_made_is_taken_away_again_also_beside_the_backup_of_another_one() {
+    let cursor = client("cursor");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mcp.json");
+    let backup = folder.path().join("mcp.json.toolcrib-backup-1");
+    fs::write(&backup, "{\"mcpServers\": {\"a\": {\"command\": \"a\"}}}").unwrap();
+    install::install(cursor, &path, &ours(cursor), "2").unwrap();
+    assert_eq!(
+        install::uninstall(cursor, &path, &ours(cursor)).unwrap(),
+        Undone::Deleted
+    );
+    assert_eq!(install::backups(&path), [backup]);
 }

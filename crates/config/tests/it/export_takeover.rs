@@ -242,6 +242,7 @@ fn a_change_that_never_happened_is_taken_back_as_nothing() {
         record.revert(|_| true).unwrap().1.unwrap(),
         Reverted::Nothing
     );
+    fs::remove_file(&path).unwrap();
     record
         .make(
             &Change {
@@ -256,4 +257,35 @@ fn a_change_that_never_happened_is_taken_back_as_nothing() {
         record.revert(|_| true).unwrap().1.unwrap(),
         Reverted::Nothing
     );
+}
+
+#[test]
+fn what_a_client_wrote_meanwhile_is_not_overwritten() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("mcp.json");
+    let mut record = Record::open(folder.path().join("setup.json")).unwrap();
+    let change = |old| Change {
+        client: Some(client("cursor")),
+        path: &path,
+        old,
+        new: "{ }",
+        entry: "toolcrib",
+        taken: &[],
+    };
+    let mut refused = |old| {
+        let error = record.make(&change(old), TIME).unwrap_err();
+        assert!(matches!(error, ExportError::Changed { .. }), "{error}");
+        assert!(error.to_string().contains("run the command again"));
+        assert_eq!(record.steps(), [], "nothing is to be taken back");
+    };
+    refused(Some("{}"));
+    assert!(!path.exists());
+    fs::write(&path, "{\"new\": 1}").unwrap();
+    refused(Some("{}"));
+    refused(None);
+    assert_eq!(fs::read_to_string(&path).unwrap(), "{\"new\": 1}");
+    assert_eq!(fs::read_dir(folder.path()).unwrap().count(), 1, "no backup");
+    assert!(!record.has(&path));
+    record.make(&change(Some("{\"new\": 1}")), TIME).unwrap();
+    assert!(record.has(&path));
 }

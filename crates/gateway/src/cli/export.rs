@@ -5,11 +5,13 @@ use std::path::{Path, PathBuf};
 use clap::Args;
 use serde_json::json;
 use toolcrib_config::export::client::{Entry, ExportError, add_entry, target};
-use toolcrib_config::export::install::{Undone, Written, install, uninstall};
+use toolcrib_config::export::install::{self, Undone, Written, install, uninstall};
+use toolcrib_config::export::record::Record;
 use toolcrib_config::import::{CLIENTS, Client};
 use toolcrib_core::nearest;
 
-use super::Context;
+use super::target::backup_time;
+use super::{Context, setup};
 use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::ui::Line;
@@ -95,10 +97,7 @@ fn write(
     path: &Path,
     entry: &Entry,
 ) -> Result<(), Failure> {
-    let time = jiff::Timestamp::now()
-        .strftime("%Y%m%dT%H%M%SZ")
-        .to_string();
-    let written = install(client, path, entry, &time).map_err(|error| refused(&error))?;
+    let written = install(client, path, entry, &backup_time()).map_err(|error| refused(&error))?;
     let shown = context.surroundings.display(path);
     let (state, backup): (&str, Option<&PathBuf>) = match &written {
         Written::Unchanged => ("unchanged", None),
@@ -138,7 +137,7 @@ fn preview(
 ) -> Result<(), Failure> {
     // Trying it on the file as it is shows whether it can be done; the file may hold secrets of
     // others, so only our own entry is printed.
-    let text = std::fs::read_to_string(path).ok();
+    let text = install::read(path).map_err(|error| refused(&error))?;
     add_entry(client, path, text.as_deref(), entry).map_err(|error| refused(&error))?;
     let alone = add_entry(client, path, None, entry).map_err(|error| refused(&error))?;
     if context.ui.is_json() {
@@ -165,8 +164,16 @@ fn undo(
     path: &Path,
     entry: &Entry,
 ) -> Result<(), Failure> {
-    let undone = uninstall(client, path, entry).map_err(|error| refused(&error))?;
     let shown = context.surroundings.display(path);
+    // What setup took out is in a backup that only setup can put back.
+    let record = Record::open(setup::record(context)).map_err(|error| refused(&error))?;
+    if record.has(path) {
+        return Err(Failure::usage(format!(
+            "{shown} was changed by setup; `toolcrib setup --undo {}` takes that back",
+            client.id
+        )));
+    }
+    let undone = uninstall(client, path, entry).map_err(|error| refused(&error))?;
     let (state, told) = match undone {
         Undone::Nothing => ("unchanged", format!("{shown} has no entry of Toolcrib.")),
         Undone::Restored => ("restored", format!("{shown} is as it was before.")),

@@ -8,15 +8,19 @@ use serde_json::{Value, json};
 use toolcrib_config::Severity;
 use toolcrib_config::export::install::back_up;
 use toolcrib_config::export::own;
+use toolcrib_config::file::Shape;
 use toolcrib_config::import::discover::{self, State};
 use toolcrib_config::import::{CLIENTS, Client, Discovery, Scope};
+use toolcrib_config::load::candidates::Candidate;
 use toolcrib_config::merge::{self, Merged};
 use toolcrib_config::output::{self, Former};
-use toolcrib_config::places::Places;
+use toolcrib_config::reader::Format;
 use toolcrib_config::trust::{Trust, TrustStore};
 use toolcrib_core::nearest;
 
 use super::Context;
+use super::shown::counted;
+use super::target::{Whose, backup_time, target};
 use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::loader::{Loader, trust_record};
@@ -61,11 +65,7 @@ impl Import {
             merged,
             inventory,
         } = Found::look(context, self.from.as_deref())?;
-        let target = context.explicit_config().unwrap_or_else(|| {
-            Places::of(&context.surroundings)
-                .config
-                .join("toolcrib.yaml")
-        });
+        let target = target(context, Whose::User)?;
         let text = own::to_yaml(&merged.servers, HEADER);
         // A screen is seen by others, and what was on it is kept; who pipes it wants the file.
         let shown = if std::io::stdout().is_terminal() {
@@ -116,10 +116,9 @@ impl Import {
     /// What was done, or what can be done next.
     fn conclude(&self, context: &mut Context, merged: &Merged, target: &Path, written: bool) {
         let path = context.surroundings.display(target);
-        let (count, them) = match merged.servers.len() {
-            1 => ("1 server".to_owned(), "it"),
-            n => (format!("{n} servers"), "them"),
-        };
+        let servers = merged.servers.len();
+        let count = counted(servers, "server");
+        let them = if servers == 1 { "it" } else { "them" };
         let from = self.from.as_ref();
         let from = from.map_or_else(String::new, |from| format!(" --from {from}"));
         let there = target.exists();
@@ -144,6 +143,9 @@ impl Import {
             (true, false) => format!(
                 "{count} found; {path} is there already: `toolcrib import{from} --dry-run` shows what to add to it"
             ),
+            (true, true) if !is_replaceable(target) => {
+                format!("{count} found; this is what to add to {path} by hand:")
+            }
             (true, true) => format!(
                 "{count} found; this is what to add to {path}, or `toolcrib import{from} --write --replace` puts it in its place:"
             ),
@@ -259,6 +261,12 @@ fn named(context: &Context, from: &str) -> Result<discover::Found, Failure> {
     Ok(found)
 }
 
+/// Whether what is written can stand in the place of a file: it is YAML, and ours alone.
+fn is_replaceable(target: &Path) -> bool {
+    Format::of(target).is_none_or(|format| format == Format::Yaml)
+        && Candidate::explicit(target).shape == Shape::Whole
+}
+
 /// Writes the file for the user alone, and makes sure that it loads.
 fn write(context: &Context, target: &Path, text: &str, replace: bool) -> Result<(), Failure> {
     let shown = context.surroundings.display(target);
@@ -275,12 +283,22 @@ fn write(context: &Context, target: &Path, text: &str, replace: bool) -> Result<
     } else {
         Former::None
     };
+    if !is_replaceable(target) {
+        return Err(Failure::configuration(if target.exists() {
+            format!(
+                "{shown} is the configuration, and what import writes is YAML of Toolcrib alone; add to it by hand what `toolcrib import --dry-run` shows, or move it away first"
+            )
+        } else {
+            format!(
+                "{shown} would not be YAML, which import writes; name a file that ends in .yaml"
+            )
+        }));
+    }
     if target.exists() && !replace {
         return Err(is_there());
     }
     if target.is_file() {
-        let time = jiff::Timestamp::now().strftime("%Y%m%dT%H%M%SZ");
-        back_up(target, &time.to_string()).map_err(failed)?;
+        back_up(target, &backup_time()).map_err(failed)?;
     }
     output::write(target, text, former).map_err(|error| match error.kind() {
         // Somebody else has made it since.

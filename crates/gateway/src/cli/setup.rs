@@ -11,6 +11,7 @@ use toolcrib_config::import::{CLIENTS, Client};
 use toolcrib_config::places::Places;
 
 use super::shown::counted;
+use super::target::backup_time;
 use super::{Context, export, is_interactive, unanswered};
 use crate::failure::Failure;
 use crate::finding::Finding;
@@ -99,7 +100,7 @@ impl Setup {
 
     /// What setup did until now, to change it or to see what would become of it.
     fn record(&self, context: &Context) -> Result<Record, Failure> {
-        let path = Places::of(&context.surroundings).data.join("setup.json");
+        let path = record(context);
         let record = if self.dry_run {
             Record::open(path).map(|mut record| {
                 record.rehearse();
@@ -110,6 +111,11 @@ impl Setup {
         };
         record.map_err(|error| export::refused(&error))
     }
+}
+
+/// Where it is written down what setup did.
+pub(super) fn record(context: &Context) -> PathBuf {
+    Places::of(&context.surroundings).data.join("setup.json")
 }
 
 fn nobody() -> Failure {
@@ -146,6 +152,7 @@ fn look(
             }),
         }
     }
+    own::leave_switched_off(context, &mut offers)?;
     Ok((offers, problems))
 }
 
@@ -233,12 +240,8 @@ fn connect(
     chosen: &[Takeover],
     mut problems: Vec<Problem>,
 ) -> Result<Option<Failure>, Failure> {
-    let time = jiff::Timestamp::now()
-        .strftime("%Y%m%dT%H%M%SZ")
-        .to_string();
-    let servers = chosen.iter().flat_map(|offer| &offer.moving);
-    let servers: Vec<_> = servers.map(|(_, server)| server.clone()).collect();
-    let own = Own::write(context, record, &servers, &time)?;
+    let time = backup_time();
+    let own = Own::write(context, record, chosen, &time)?;
     let mut done: Vec<Value> = Vec::new();
     let mut titles = Vec::new();
     for offer in chosen {
@@ -315,8 +318,7 @@ fn tell(context: &mut Context, offer: &Takeover, outcome: &str, backup: Option<&
     let file = context.surroundings.display(&offer.path);
     let moved = match offer.moving.len() {
         0 => String::new(),
-        1 => " in the place of 1 server".to_owned(),
-        n => format!(" in the place of {n} servers"),
+        n => format!(" in the place of {}", counted(n, "server")),
     };
     let mut told = match outcome {
         "unchanged" => format!(" {title} uses Toolcrib already"),

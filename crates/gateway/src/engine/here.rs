@@ -28,7 +28,8 @@ pub async fn open_here(
     open_on(store, config, surroundings, users, tracer).await
 }
 
-/// As [`open_here`], on a store that is already open. On one that can only be read nothing is run.
+/// As [`open_here`], on a store that is already open, which is closed where this fails. On one that can only be read
+/// nothing is run.
 pub async fn open_on(
     store: Store,
     config: Arc<Config>,
@@ -41,8 +42,14 @@ pub async fn open_on(
     let tokens = Tokens::new(store.clone(), now_ms);
     let tokens: Option<Arc<dyn TokenStore>> = Some(Arc::new(tokens));
     let connections = Connections::new(users, surroundings.clone(), tokens, clock.clone());
-    let engine = Engine::open(config, store, Arc::new(connections), clock, tracer).await;
-    engine.map_err(|error| Failure::from(*error))
+    let connections = Arc::new(connections);
+    match Engine::open(config, store.clone(), connections, clock, tracer).await {
+        Ok(engine) => Ok(engine),
+        Err(error) => {
+            store.close().await;
+            Err(Failure::from(*error))
+        }
+    }
 }
 
 impl From<Error> for Failure {
@@ -77,9 +84,30 @@ impl From<Error> for Failure {
 
 #[cfg(test)]
 mod tests {
+    use toolcrib_config::surroundings::Os;
     use toolcrib_core::Code;
+    use toolcrib_store::{SqliteOptions, StoreError};
+    use uuid::Uuid;
 
     use super::*;
+    use crate::loader::Loader;
+
+    #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+    async fn a_store_is_closed_where_no_engine_opens_on_it() {
+        let home = tempfile::tempdir().unwrap();
+        let path = home.path().join("toolcrib.yaml");
+        let rule = "policy: {overrides: [{pattern: ['/(/'], risk: high}]}\n";
+        std::fs::write(&path, rule).unwrap();
+        let at = Surroundings::new(Os::Linux, home.path(), home.path(), |_| None);
+        let (config, _) = Loader::new(at.clone(), Some(path)).inspect().unwrap();
+        let options = SqliteOptions::new(home.path().join("store.db"));
+        let store = Store::open_sqlite(options, Uuid::now_v7()).await.unwrap();
+        let (users, tracer) = (Users::One, Tracer::off());
+        let opened = open_on(store.clone(), Arc::new(config), &at, users, tracer).await;
+        assert!(opened.unwrap_err().message.contains("policy.overrides"));
+        let closed = store.recover(0).await.unwrap_err();
+        assert_eq!(closed.to_string(), StoreError::Closed.to_string());
+    }
 
     #[test]
     fn the_exit_code_follows_from_the_code() {

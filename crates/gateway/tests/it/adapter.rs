@@ -169,6 +169,47 @@ fn add_keeps_what_stands_in_the_file() {
 }
 
 #[test]
+fn add_writes_to_the_file_that_is_in_force_and_to_no_second_one() {
+    let home = home();
+    let own = "[servers.a]\ncommand = \"x\"\n";
+    let file = home.write(".config/toolcrib/toolcrib.toml", own);
+    let said = home.run(&["adapter", "add", "shop.yaml"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert!(said.out.contains("toolcrib.toml"), "{}", said.out);
+    let text = std::fs::read_to_string(file).unwrap();
+    assert!(text.starts_with(own), "{text}");
+    assert!(!home.path(".config/toolcrib/toolcrib.yaml").exists());
+    let listed = home.run(&["list"]);
+    assert!(listed.out.contains("shop"), "{}{}", listed.out, listed.err);
+
+    // A project's file that is trusted stands before it, and stays trusted.
+    home.write("work/toolcrib.json", "{\"servers\": {}}\n");
+    assert_eq!(home.run(&["trust", "--yes"]).code, Some(0));
+    let said = home.run(&["adapter", "add", "shop.yaml"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let text = std::fs::read_to_string(home.path("work/toolcrib.json")).unwrap();
+    assert!(text.contains("\"shop\""), "{text}");
+    let listed = home.run(&["list"]);
+    assert!(listed.out.contains("shop"), "{}{}", listed.out, listed.err);
+}
+
+#[test]
+fn a_file_that_cannot_be_added_to_is_said_to_be_and_stays_in_force() {
+    let home = home();
+    let own = "export default {servers: {a: {command: 'x'}}};\n";
+    let file = home.write(".anygpt/mcp-discovery.config.ts", own);
+    let said = home.run(&["adapter", "add", "shop.yaml"]);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(
+        said.err.contains("mcp-discovery.config.ts") && said.err.contains("`adapters` by hand"),
+        "{}",
+        said.err
+    );
+    assert_eq!(std::fs::read_to_string(file).unwrap(), own);
+    assert!(!home.path(".config/toolcrib/toolcrib.yaml").exists());
+}
+
+#[test]
 fn what_cannot_be_read_is_told() {
     let home = home();
     let missing = home.run(&["adapter", "check", "none.yaml"]);

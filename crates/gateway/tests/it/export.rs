@@ -101,6 +101,38 @@ fn a_broken_file_is_left_alone() {
 }
 
 #[test]
+fn a_dry_run_fails_where_the_run_would() {
+    let home = Home::new();
+    let file = home.write(".cursor/mcp.json", "{}");
+    std::fs::write(&file, b"{\"a\": \"\xff\"}").unwrap();
+    for arguments in [
+        &["export", "--to", "cursor"][..],
+        &["export", "--to", "cursor", "--dry-run"],
+    ] {
+        let said = home.run(arguments);
+        assert_eq!(said.code, Some(2), "{arguments:?} {}", said.out);
+        assert!(said.err.contains("cannot be read"), "{}", said.err);
+    }
+}
+
+#[test]
+fn what_the_file_was_is_kept_where_it_did_not_go_back_to_it() {
+    let home = Home::new();
+    let file = home.write(".cursor/mcp.json", CURSOR);
+    assert_eq!(home.run(&["export", "--to", "cursor"]).code, Some(0));
+    let edited = std::fs::read_to_string(&file).unwrap();
+    std::fs::write(&file, edited.replace("// mine", "// mine, edited")).unwrap();
+    for outcome in ["taken-out", "unchanged", "unchanged"] {
+        let json = home.run(&["export", "--to", "cursor", "--undo", "--json"]);
+        assert_eq!(json.json()["outcome"], outcome);
+        let there = names(&home.path(".cursor"));
+        assert_eq!(there.len(), 2, "{there:?}");
+        let backup = home.path(".cursor").join(&there[1]);
+        assert_eq!(std::fs::read_to_string(backup).unwrap(), CURSOR);
+    }
+}
+
+#[test]
 fn a_misspelt_client_is_told_the_right_name() {
     let said = Home::new().run(&["export", "--to", "curser"]);
     assert_eq!(said.code, Some(1));

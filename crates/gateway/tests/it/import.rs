@@ -101,6 +101,45 @@ fn a_configuration_that_is_there_is_replaced_only_when_asked_to_and_kept_beside(
 }
 
 #[test]
+fn a_configuration_in_another_format_is_not_pushed_aside() {
+    let own = "[policy]\nconfirmation = \"destructive\"\n";
+    for file in [
+        ".config/toolcrib/toolcrib.toml",
+        ".anygpt/mcp-discovery.config.json",
+    ] {
+        let home = furnished();
+        let own = if file.ends_with("toml") { own } else { "{}" };
+        home.write(file, own);
+        for arguments in [
+            &["import", "--write"][..],
+            &["import", "--write", "--replace"],
+        ] {
+            let said = home.run(arguments);
+            assert_eq!(said.code, Some(2), "{}", said.out);
+            assert!(
+                said.err.contains(file) && said.err.contains("move it away first"),
+                "{}",
+                said.err
+            );
+        }
+        assert!(!home.path(TARGET).exists());
+        assert_eq!(std::fs::read_to_string(home.path(file)).unwrap(), own);
+        let said = home.run(&["import", "--dry-run"]);
+        let told = format!("this is what to add to ~/{file} by hand:");
+        assert!(said.out.contains(&told), "{}", said.out);
+    }
+}
+
+#[test]
+fn a_file_that_would_not_be_yaml_is_not_written() {
+    let home = furnished();
+    let said = home.run(&["import", "--write", "--config", "new.toml"]);
+    assert_eq!(said.code, Some(2), "{}", said.out);
+    assert!(said.err.contains("ends in .yaml"), "{}", said.err);
+    assert!(!home.path("work/new.toml").exists());
+}
+
+#[test]
 fn a_dry_run_prints_what_would_be_written() {
     let home = furnished();
     let said = home.run(&["import", "--dry-run", "--from", "cursor"]);

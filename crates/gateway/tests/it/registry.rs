@@ -268,6 +268,27 @@ fn a_project_file_is_written_and_stays_trusted() {
 }
 
 #[test]
+fn a_file_that_the_project_has_is_added_to_and_not_pushed_aside() {
+    let market = Market::open();
+    let url = &market.registry.url;
+    let own = format!("[registry]\nurl = \"{url}\"\n");
+    let path = market.home.write("work/.toolcrib/toolcrib.toml", &own);
+    let trusted = market.home.run(&["trust", "--yes"]);
+    assert_eq!(trusted.code, Some(0), "{}", trusted.err);
+    for arguments in [
+        &["add", "com.example/ledger", "--project"][..],
+        &["add", "io.github.bob/papers"],
+    ] {
+        let said = market.run(arguments);
+        assert_eq!(said.code, Some(0), "{}", said.err);
+    }
+    let text = std::fs::read_to_string(path).unwrap();
+    assert!(text.starts_with(&own), "{text}");
+    assert!(text.contains("ledger") && text.contains("papers"), "{text}");
+    assert!(!market.home.path("work/toolcrib.yaml").exists());
+}
+
+#[test]
 fn a_file_that_is_not_edited_is_told_with_the_lines_to_add() {
     let market = Market::open();
     let url = &market.registry.url;

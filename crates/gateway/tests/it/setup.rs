@@ -5,6 +5,8 @@ use serde_json::Value;
 use crate::home::{Home, names};
 use crate::terminal::Terminal;
 
+mod ours;
+
 const CURSOR: &str = "// mine\n{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\", \"env\": {\"TOKEN\": \"${env:HOME}\"}}, // tools\n    \"off\": {\"command\": \"${env:NOT_SET}\"}\n  }\n}\n";
 const CODEX: &str = "# mine\nmodel = \"x\"\n\n[mcp_servers.b]\ncommand = \"b\"\n";
 const TARGET: &str = ".config/toolcrib/toolcrib.yaml";
@@ -339,6 +341,30 @@ fn new_servers_join_the_configuration_that_is_there() {
     );
     home.run(&["setup", "--undo"]);
     assert_eq!(read(&home, TARGET), own);
+}
+
+#[test]
+fn taking_the_entry_out_by_export_is_refused_so_that_undo_still_finds_its_backup() {
+    let home = furnished();
+    assert_eq!(home.run(&["setup", "cursor", "--yes"]).code, Some(0));
+    let ours = read(&home, ".cursor/mcp.json");
+    for _ in 0..2 {
+        let said = home.run(&["export", "--to", "cursor", "--undo"]);
+        assert_eq!(said.code, Some(1), "{}", said.out);
+        assert!(
+            said.err.contains("`toolcrib setup --undo cursor`"),
+            "{}",
+            said.err
+        );
+        assert_eq!(read(&home, ".cursor/mcp.json"), ours);
+        assert_eq!(names(&home.path(".cursor")).len(), 2, "and its backup");
+    }
+    let said = home.run(&["setup", "--undo"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
+    assert_eq!(names(&home.path(".cursor")), ["mcp.json"]);
+    let said = home.run(&["export", "--to", "cursor", "--undo"]);
+    assert_eq!(said.out, "~/.cursor/mcp.json has no entry of Toolcrib.\n");
 }
 
 #[test]

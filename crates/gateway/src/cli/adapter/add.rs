@@ -6,10 +6,10 @@ use clap::Args;
 use serde_json::json;
 use toolcrib_config::export::ExportError;
 use toolcrib_config::export::addition::{self, NewAdapter};
-use toolcrib_config::places::Places;
 
 use super::Reading;
 use crate::cli::shown::counted;
+use crate::cli::target::{self, Whose, target};
 use crate::cli::{Context, export};
 use crate::failure::Failure;
 use crate::ui::{Line, Tone};
@@ -64,11 +64,7 @@ impl Add {
             ref_hosts: &self.how.ref_hosts,
             allow_private_addresses: self.how.allow_private,
         };
-        let target = context.explicit_config().unwrap_or_else(|| {
-            Places::of(&context.surroundings)
-                .config
-                .join("toolcrib.yaml")
-        });
+        let target = target(context, Whose::InUse)?;
         write(context, &target, &adapter)?;
         let shown = context.surroundings.display(&target);
         if context.ui.is_json() {
@@ -116,16 +112,15 @@ fn absolute(context: &Context, named: &str) -> String {
 
 /// Writes the entry; the file is read back before the edit counts.
 fn write(context: &Context, target: &Path, adapter: &NewAdapter<'_>) -> Result<(), Failure> {
-    let time = jiff::Timestamp::now()
-        .strftime("%Y%m%dT%H%M%SZ")
-        .to_string();
     let shown = context.surroundings.display(target);
-    let written = addition::install_adapter(target, adapter, &time);
-    written.map(drop).map_err(|error| match error {
+    let refused = |error| match error {
         ExportError::Occupied { .. } => Failure::usage(format!(
             "{shown} has an adapter {} already; give another --name, or take it out of the file first",
             adapter.name
         )),
         error => export::refused(&error),
+    };
+    target::keep_trusted(context, target, || {
+        addition::install_adapter(target, adapter, &target::backup_time()).map_err(refused)
     })
 }

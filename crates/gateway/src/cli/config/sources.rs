@@ -8,6 +8,7 @@ use toolcrib_config::{Diagnostic, Severity};
 
 use super::show::{list_heading, source_line};
 use crate::cli::Context;
+use crate::cli::shown::counted;
 use crate::failure::Failure;
 use crate::finding::Finding;
 use crate::ui::{Line, Tone};
@@ -108,8 +109,7 @@ impl Sources {
 fn tell_source(context: &mut Context, source: &SourceReport) {
     let line = source_line(source);
     context.ui.line(match source.state {
-        SourceState::Read(1) => line.tone(Tone::Dim, " - 1 server"),
-        SourceState::Read(n) => line.tone(Tone::Dim, format_args!(" - {n} servers")),
+        SourceState::Read(n) => line.tone(Tone::Dim, format_args!(" - {}", counted(n, "server"))),
         _ => line,
     });
     for skipped in &source.skipped {

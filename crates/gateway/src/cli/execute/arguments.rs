@@ -1,6 +1,7 @@
 //! Arguments that are written as JSON: on the command line, in a file, or on standard input.
 
-use std::io::Read;
+use std::fs::File;
+use std::io::{self, Read};
 use std::path::Path;
 
 use serde_json::value::RawValue;
@@ -11,13 +12,22 @@ use crate::failure::{Failure, unread};
 /// Arguments that were written as JSON, `@FILE` or `-`.
 pub(super) fn of_json(written: &str, cwd: &Path) -> Result<Box<RawValue>, Failure> {
     let text = match written.strip_prefix('@') {
-        Some(file) => std::fs::read_to_string(cwd.join(file)).map_err(|error| {
-            let why = unread(&error);
-            Failure::usage(format!("the arguments cannot be read from {file}: {why}"))
-        })?,
-        None if written == "-" => standard_input()?,
+        Some(file) => {
+            let read = File::open(cwd.join(file)).and_then(bounded);
+            read.map_err(|error| {
+                let why = unread(&error);
+                Failure::usage(format!("the arguments cannot be read from {file}: {why}"))
+            })?
+        }
+        None if written == "-" => bounded(io::stdin())
+            .map_err(|error| Failure::usage(format!("standard input cannot be read: {error}")))?,
         None => written.to_owned(),
     };
+    if text.len() > ARGUMENTS_BYTES_MAX {
+        return Err(Failure::usage(format!(
+            "the arguments are larger than {ARGUMENTS_BYTES_MAX} bytes; send less"
+        )));
+    }
     RawValue::from_string(text.trim().to_owned()).map_err(|error| {
         Failure::usage(format!(
             "the arguments are not JSON: {error}; quote them for the shell, as in --args '{{\"a\":1}}'"
@@ -25,12 +35,16 @@ pub(super) fn of_json(written: &str, cwd: &Path) -> Result<Box<RawValue>, Failur
     })
 }
 
-fn standard_input() -> Result<String, Failure> {
-    let mut text = String::new();
+/// What is there, up to one byte more than arguments may have.
+fn bounded(from: impl Read) -> io::Result<String> {
+    let mut bytes = Vec::new();
     let bound = u64::try_from(ARGUMENTS_BYTES_MAX).unwrap_or(u64::MAX);
-    let read = std::io::stdin().take(bound + 1).read_to_string(&mut text);
-    read.map_err(|error| Failure::usage(format!("standard input cannot be read: {error}")))?;
-    Ok(text)
+    from.take(bound.saturating_add(1)).read_to_end(&mut bytes)?;
+    if bytes.len() > ARGUMENTS_BYTES_MAX {
+        // The last letter may be cut, which is not what is wrong with it.
+        return Ok(String::from_utf8_lossy(&bytes).into_owned());
+    }
+    String::from_utf8(bytes).map_err(|error| io::Error::new(io::ErrorKind::InvalidData, error))
 }
 
 #[cfg(test)]
@@ -54,5 +68,20 @@ mod tests {
         let error = of_json("{title: x}", folder.path()).unwrap_err();
         assert!(error.message.contains("quote them"), "{error}");
         assert_eq!(error.exit, 1);
+    }
+
+    #[test]
+    fn a_file_without_an_end_is_read_to_the_bound() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |text: String| std::fs::write(folder.path().join("a.json"), text).unwrap();
+        let whole = format!("\"{}\"", "a".repeat(ARGUMENTS_BYTES_MAX - 2));
+        write(whole.clone());
+        assert_eq!(of_json("@a.json", folder.path()).unwrap().get(), whole);
+        // The bound is in the middle of the last letter.
+        write(format!("\"{}é\"", "a".repeat(ARGUMENTS_BYTES_MAX - 1)));
+        for endless in ["@a.json", "@/dev/zero"] {
+            let error = of_json(endless, folder.path()).unwrap_err();
+            assert!(error.message.contains("send less"), "{error}");
+        }
     }
 }

@@ -1,26 +1,23 @@
 //! `toolcrib registry add`: an entry written into the configuration. A bundle is downloaded and unpacked; nothing
 //! is started.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use clap::Args;
 use serde_json::json;
-use toolcrib_config::export::install::Written;
 use toolcrib_config::export::{ExportError, addition, own};
 use toolcrib_config::file::legal_name;
 use toolcrib_config::load::Config;
 use toolcrib_config::model::Server;
-use toolcrib_config::places::Places;
-use toolcrib_config::trust::{Trust, TrustStore};
 use toolcrib_core::Code;
 use toolcrib_upstream::registry::{Entry, Offer, Status};
 
 use super::{Market, bundle, show, verb, way};
 use crate::cli::Context;
+use crate::cli::target::{self, Whose, target};
 use crate::engine::discovery::offered;
 use crate::failure::Failure;
 use crate::finding::Finding;
-use crate::loader::trust_record;
 use crate::ui::Line;
 
 /// Write a server into the configuration, switched off until it has what it needs
@@ -45,7 +42,7 @@ pub(super) struct Add {
     /// This way of running it, such as npm or remote; the first that is usable unless given
     #[arg(long, value_name = "WAY")]
     via: Option<String>,
-    /// Into ./toolcrib.yaml instead of the configuration in use
+    /// Into the working directory's file, ./toolcrib.yaml unless it has one, instead of the configuration in use
     #[arg(long)]
     project: bool,
     /// Write nothing; print what would be written
@@ -81,7 +78,12 @@ impl Add {
             .filter(|variable| context.surroundings.var(variable).is_none())
             .collect();
         server.enabled = missing.is_empty();
-        let target = self.target(context, config);
+        let whose = if self.project {
+            Whose::Project
+        } else {
+            Whose::InUse
+        };
+        let target = target(context, whose)?;
         if !self.dry_run {
             write(context, &target, &server)?;
         }
@@ -151,31 +153,11 @@ impl Add {
         let ways: Vec<_> = offers.iter().map(way).collect();
         Err(failure.with("ways", ways))
     }
-
-    /// The file: the one that was named, the project's, the one in use, else the user's.
-    fn target(&self, context: &Context, config: &Config) -> PathBuf {
-        if let Some(named) = context.explicit_config() {
-            return named;
-        }
-        if self.project {
-            return context.surroundings.cwd.join("toolcrib.yaml");
-        }
-        config.path.clone().unwrap_or_else(|| {
-            Places::of(&context.surroundings)
-                .config
-                .join("toolcrib.yaml")
-        })
-    }
 }
 
-/// Writes the server; a project's file that was trusted stays trusted, since the user just changed it.
+/// Writes the server.
 fn write(context: &Context, target: &Path, server: &Server) -> Result<(), Failure> {
-    let mut store = TrustStore::open(trust_record(&context.surroundings))?;
-    let before = std::fs::read_to_string(target).ok();
-    let time = jiff::Timestamp::now()
-        .strftime("%Y%m%dT%H%M%SZ")
-        .to_string();
-    let written = addition::install(target, server, &time).map_err(|error| {
+    let refused = |error: ExportError| {
         let failure = Failure::configuration(error.to_string());
         match error {
             ExportError::Broken { diagnostics, .. } => {
@@ -191,17 +173,10 @@ fn write(context: &Context, target: &Path, server: &Server) -> Result<(), Failur
             }
             _ => failure,
         }
-    })?;
-    let trusted = match (&written, before) {
-        (Written::Created, _) => target.starts_with(&context.surroundings.cwd),
-        (_, Some(before)) => store.state(target, &before) == Trust::Trusted,
-        _ => false,
     };
-    if trusted && let Ok(after) = std::fs::read_to_string(target) {
-        store.trust(target, &after);
-        store.save()?;
-    }
-    Ok(())
+    target::keep_trusted(context, target, || {
+        addition::install(target, server, &target::backup_time()).map_err(refused)
+    })
 }
 
 /// What is said afterwards.
