@@ -462,3 +462,33 @@ fn ten_hits_are_given_unless_another_number_is_asked_for_and_they_are_the_best()
     let usual = index.search("parcel", &Filter::default());
     assert_eq!((ids(&usual), usual.total), (all[..10].to_vec(), 30));
 }
+
+#[test]
+fn what_is_to_be_remembered_is_not_deleted() {
+    let graph = [
+        ("create_entities", "Make new entities in the graph"),
+        ("create_relations", "Make new relations between entities"),
+        ("add_observations", "Put observations on entities"),
+        ("delete_entities", "Take entities and their relations out"),
+        ("delete_observations", "Take observations off entities"),
+        ("read_graph", "Give the whole graph of knowledge"),
+        ("search_nodes", "Find nodes of the graph by a query"),
+    ];
+    let index = Index::from_parts([server("memory", &graph)]);
+    let first = |wish: &str| {
+        let hits = index.search(wish, &Filter::default());
+        hits.hits.first().map(|hit| hit.id.tool().to_owned())
+    };
+    for wish in [
+        "remember that Ada likes tea",
+        "memorize that Bob works at Acme",
+    ] {
+        let found = first(wish).unwrap_or_default();
+        assert!(
+            found.starts_with("create") || found.starts_with("add"),
+            "{wish}: {found}"
+        );
+    }
+    let found = first("forget that Ada likes tea").unwrap_or_default();
+    assert!(found.starts_with("delete"), "{found}");
+}

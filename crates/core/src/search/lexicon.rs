@@ -20,8 +20,9 @@ const EMPTY_WORDS: &str = "a an the this that these those there here it its it's
 
 /// Actions that stand in for one another. The first word names the group.
 const ACTIONS: &[&str] = &[
-    "create add new make insert register open generate compose establish build draft append write",
-    "delete remove destroy erase drop clear purge discard trash wipe uninstall",
+    "create add new make insert register open generate compose establish build draft append write \
+     remember memorize memorise",
+    "delete remove destroy erase drop clear purge discard trash wipe uninstall forget",
     "update edit modify change alter set adjust patch revise amend rename replace",
     "get fetch read show retrieve view display obtain look load access check see return describe inspect",
     "list enumerate browse show all",
@@ -55,6 +56,7 @@ const ACTIONS: &[&str] = &[
 /// Things that stand in for one another.
 const THINGS: &[&str] = &[
     "issue ticket bug task",
+    "memory remember memorize recall knowledge",
     "message mail email",
     "repository repo",
     "directory folder",
