@@ -145,6 +145,9 @@ impl Doors {
                 std::io::ErrorKind::InvalidInput => {
                     "write address and port, such as 127.0.0.1:7332"
                 }
+                std::io::ErrorKind::AddrInUse => {
+                    "`toolcrib status` shows whether it is another Toolcrib: end what listens there, or choose another address with --listen or http.listen"
+                }
                 _ => "end what listens there, or set http.listen to another address",
             };
             Failure::configuration(format!(

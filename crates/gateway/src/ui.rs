@@ -51,11 +51,16 @@ impl Color {
 type Stream = AutoStream<Box<dyn Write + Send>>;
 
 /// Where a command writes.
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "each is a fact of its own about one of the streams"
+)]
 pub struct Ui {
     out: Stream,
     err: Stream,
     json: bool,
     is_terminal: bool,
+    err_is_terminal: bool,
     columns: Option<usize>,
     err_columns: Option<usize>,
     closed: bool,
@@ -78,6 +83,7 @@ impl Ui {
         Self {
             // One of no known width is a terminal all the same.
             is_terminal: io::stdout().is_terminal(),
+            err_is_terminal: io::stderr().is_terminal(),
             err_columns: columns_of(terminal_size::terminal_size_of(io::stderr())),
             ..ui
         }
@@ -95,6 +101,7 @@ impl Ui {
             err: AutoStream::new(err.0, err.1),
             json,
             is_terminal: columns.is_some(),
+            err_is_terminal: columns.is_some(),
             columns,
             err_columns: columns,
             closed: false,
@@ -201,6 +208,7 @@ impl Ui {
     pub fn complain_beside(&mut self) {
         self.err = AutoStream::new(Box::new(io::stdout()), self.out.current_choice());
         self.err_columns = self.columns;
+        self.err_is_terminal = self.is_terminal;
     }
 
     /// Prints nothing more on standard output: what was asked for is said.
@@ -228,8 +236,8 @@ impl Ui {
             .tone(Tone::Bad, "error")
             .tone(Tone::Dim, format_args!(" [{}]", failure.code));
         // Who looks at the screen has read the rest of it there.
-        if failure.is_told && !self.json && self.columns.is_some() {
-            if self.err_columns.is_none() {
+        if failure.is_told && !self.json && self.is_terminal {
+            if !self.err_is_terminal {
                 self.note(code);
             }
             return;

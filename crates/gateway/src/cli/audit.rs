@@ -49,8 +49,14 @@ Exit codes: 0 the records are shown, 1 wrong arguments, 2 the configuration does
 store cannot be used.")]
     Tail {
         /// How many
-        #[arg(short = 'n', long, value_name = "COUNT", default_value_t = 20)]
-        lines: usize,
+        #[arg(
+            short = 'n',
+            long,
+            visible_alias = "lines",
+            value_name = "COUNT",
+            default_value_t = 20
+        )]
+        limit: usize,
         /// Go on with records as they are written, until interrupted
         #[arg(short, long)]
         follow: bool,
@@ -191,13 +197,13 @@ impl Audit {
     pub fn run(self, context: &mut Context) -> Result<(), Failure> {
         match self.command {
             AuditCommand::Tail {
-                lines,
+                limit,
                 follow,
                 which,
             } => {
                 let filter = which.filter(now_ms())?;
                 with_store(context, async |context, store| {
-                    tail(context, store, &filter, lines, follow).await
+                    tail(context, store, &filter, limit, follow).await
                 })
             }
             AuditCommand::Search { limit, which } => {

@@ -6,6 +6,7 @@ mod parts;
 mod result;
 mod strays;
 
+use std::io::IsTerminal;
 use std::sync::Arc;
 
 use clap::Args;
@@ -30,11 +31,19 @@ use crate::legible;
 use crate::telling;
 use crate::ui::{Line, Progress, Tone};
 
+/// The keys that end what is typed.
+const END_OF_INPUT: &str = if cfg!(windows) {
+    "Ctrl-Z and Enter"
+} else {
+    "Ctrl-D"
+};
+
 /// Run a tool
 ///
 /// The call is checked, journalled and audited like an agent's. Arguments are given as JSON (`--args`,
 /// `--args @FILE`, `--args -` for standard input), or as `name=value` pairs whose values are read as the
-/// tool's schema has them; several values of a list are as many pairs. The result is printed whole.
+/// tool's schema has them; several values of a list are as many pairs. A tool that requires none runs without.
+/// The result is printed whole.
 #[derive(Debug, Args)]
 #[command(
     after_help = "Examples:\n  toolcrib execute github create_issue --args='{\"title\":\"Bug\"}'\n  toolcrib execute filesystem read_file path=README.md --json\n  toolcrib execute filesystem:read_file path=README.md\n  toolcrib execute github create_issue --args @issue.json\n  toolcrib execute github create_issue --args -\n  toolcrib execute github delete_repo repo=x --dry-run\n\nExit codes: 0 it was done, 1 wrong arguments, 2 there is no such server or tool, or the configuration does not load, 3 it was tried or refused, and not done, 4 the tool is switched off."
@@ -86,11 +95,6 @@ impl Execute {
                 "the arguments are given twice; leave out --args or the name=value pairs",
             ));
         }
-        if self.args.is_none() && pairs.is_empty() {
-            return Err(Failure::usage(
-                "--args is required: give the arguments as JSON, or as name=value pairs; --args '{}' for none",
-            ));
-        }
         with_engine(context, async |context, engine| {
             self.execute(context, engine, (&server, &tool), &pairs)
                 .await
@@ -117,18 +121,30 @@ impl Execute {
     /// The arguments, however they are written.
     async fn arguments(
         &self,
-        context: &Context,
+        context: &mut Context,
         engine: &Arc<Engine>,
         (server, tool): (&str, &str),
         pairs: &[String],
     ) -> Result<Box<RawValue>, Failure> {
         if let Some(written) = &self.args {
+            if written == "-" && std::io::stdin().is_terminal() {
+                context.ui.note(format!(
+                    "Reading JSON from the keyboard; end with {END_OF_INPUT}."
+                ));
+            }
             return arguments::of_json(written, &context.surroundings.cwd);
         }
         // A tool that may not be run, or is not there, is refused and recorded like any other call.
         let known = engine.known_tool(server, tool);
         let known = asking(context, engine, known).await.ok();
         let schema = known.map(|entry| Arc::clone(&entry.tool.input_schema));
+        let required = schema.as_deref().map(pairs::required).unwrap_or_default();
+        if pairs.is_empty() && !required.is_empty() {
+            return Err(Failure::usage(format!(
+                "--args is required: {server}:{tool} needs {}; give the arguments as JSON, or as name=value pairs",
+                required.join(", ")
+            )));
+        }
         pairs::read(pairs, schema.as_deref())
     }
 

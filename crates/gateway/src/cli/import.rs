@@ -188,8 +188,8 @@ impl Found {
     /// Looks into the files of every client, of one, or into the file that is named.
     pub(super) fn look(context: &Context, from: Option<&str>) -> Result<Self, Failure> {
         let discovery = Self::discover(context, from)?;
-        let mut merged = merge::merge(discovery.servers().cloned());
-        let waiting = inventory::switch_off_unset(&mut merged.servers, &context.surroundings);
+        let merged = merge::merge(discovery.servers().cloned());
+        let waiting = inventory::waiting(&merged.servers, &context.surroundings);
         Ok(Self {
             inventory: Inventory::of(&discovery, &merged, &waiting),
             discovery,

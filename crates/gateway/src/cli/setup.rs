@@ -32,8 +32,8 @@ Examples:
   toolcrib setup --dry-run       show what would be done
   toolcrib setup --undo          put everything back; with --dry-run, show what it would do
 
-Exit codes: 0 it is as was asked for, 1 wrong arguments, or no client was chosen, 2 a file cannot be \
-read or written.")]
+Exit codes: 0 it is as was asked for, 1 wrong arguments, no client was chosen, or the answer was no, \
+2 a file cannot be read or written.")]
 pub struct Setup {
     /// The clients; every client that is found unless given
     #[arg(value_name = "CLIENT", add = super::completions::client())]
@@ -80,7 +80,9 @@ impl Setup {
         let mut chosen = if self.dry_run || self.yes || offers.is_empty() {
             offers
         } else {
-            choose(context, offers)?
+            let chosen = choose(context, offers)?;
+            confirm(context, &chosen)?;
+            chosen
         };
         let mut record = self.record(context)?;
         if !self.dry_run && !chosen.is_empty() {
@@ -111,6 +113,14 @@ impl Setup {
         };
         record.map_err(|error| export::refused(&error))
     }
+}
+
+/// Whether every client that is here has Toolcrib, and nothing that could go behind it.
+pub(super) fn is_done(context: &Context) -> bool {
+    let done = |offer: &Takeover| offer.moving.is_empty() && offer.own_entry().is_some();
+    look(context, &[]).is_ok_and(|(offers, problems)| {
+        problems.is_empty() && !offers.is_empty() && offers.iter().all(done)
+    })
 }
 
 /// Where it is written down what setup did.
@@ -231,6 +241,37 @@ fn choose(context: &mut Context, offers: Vec<Takeover>) -> Result<Vec<Takeover>,
         .enumerate()
         .filter(|(index, _)| chosen.contains(index));
     Ok(chosen.map(|(_, offer)| offer).collect())
+}
+
+/// Asks once more before any file is written: the choice has every client ticked, and takes no word but Enter.
+fn confirm(context: &mut Context, chosen: &[Takeover]) -> Result<(), Failure> {
+    let files = chosen
+        .iter()
+        .map(|offer| context.surroundings.display(&offer.path));
+    let files: Vec<String> = files.collect();
+    context
+        .ui
+        .note(format!("Toolcrib goes into {}.", listed(&files)));
+    let question = match files.len() {
+        1 => "Change this file?".to_owned(),
+        n => format!("Change these {n} files?"),
+    };
+    let answered = context.ui.confirm(&question);
+    match answered.map_err(|error| unanswered(&error))? {
+        Some(true) => Ok(()),
+        _ => Err(Failure::usage(
+            "nothing was changed, because the question was not answered with yes",
+        )),
+    }
+}
+
+/// Words in one sentence: `a`, `a and b`, `a, b and c`.
+fn listed<T: AsRef<str>>(words: &[T]) -> String {
+    let words: Vec<&str> = words.iter().map(AsRef::as_ref).collect();
+    match words.as_slice() {
+        [rest @ .., last] if !rest.is_empty() => format!("{} and {last}", rest.join(", ")),
+        one => one.concat(),
+    }
 }
 
 /// Writes our own configuration, then each client's file. Gives the failure to end with.
@@ -356,17 +397,10 @@ fn conclude_json(
 
 fn conclude(context: &mut Context, own: &Own, titles: &[&str]) {
     own.tell(context);
-    match titles {
-        [] => {}
-        [title] => context.ui.note(format!("Restart {title} to use it.")),
-        [rest @ .., last] => {
-            let rest = rest.join(", ");
-            context
-                .ui
-                .note(format!("Restart {rest} and {last} to use it."));
-        }
-    }
     if !titles.is_empty() {
+        context
+            .ui
+            .note(format!("Restart {} to use it.", listed(titles)));
         context
             .ui
             .note("`toolcrib setup --undo` puts everything back; `toolcrib doctor` checks it.");

@@ -21,6 +21,11 @@ const SEARCH: Step = (
     "find the tool for what you want done",
 );
 
+const DOCTOR: Step = (
+    "toolcrib doctor",
+    "check the servers, the store and the clients",
+);
+
 /// What comes next where a configuration is there.
 const CONFIGURED: [Step; 3] = [
     ("toolcrib list", "see how the servers stand"),
@@ -56,11 +61,16 @@ pub(super) fn run(context: &mut Context) -> Result<(), Failure> {
         Some(_) => None,
         None => Some(Found::look(context, None)?),
     };
-    let steps = match &found {
+    let mut steps = match &found {
         None => CONFIGURED,
         Some(found) if found.is_empty() => EMPTY,
         Some(_) => FOUND,
     };
+    if let Some(step) = steps.iter_mut().find(|step| **step == SETUP)
+        && super::setup::is_done(context)
+    {
+        *step = DOCTOR;
+    }
     if context.ui.is_json() {
         let next = steps.map(|(command, purpose)| json!({"command": command, "purpose": purpose}));
         context.ui.json(&json!({

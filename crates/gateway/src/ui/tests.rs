@@ -176,7 +176,14 @@ fn a_failure_that_was_told_is_told_again_only_to_programs() {
             None => ui(&out, &err, Color::Never, false),
         };
         ui.err_columns = err_columns;
+        ui.err_is_terminal = err_columns.is_some();
         ui.failure(&failure);
         assert_eq!(err.text(), expected);
     }
+    // A terminal that does not say how wide it is was read all the same.
+    let (out, err) = (Heard::default(), Heard::default());
+    let mut ui = ui(&out, &err, Color::Never, false);
+    (ui.is_terminal, ui.err_is_terminal) = (true, true);
+    ui.failure(&failure);
+    assert_eq!(err.text(), "");
 }

@@ -215,6 +215,11 @@ fn what_cannot_be_read_is_told() {
     let missing = home.run(&["adapter", "check", "none.yaml"]);
     assert_eq!(missing.code, Some(1));
     assert!(missing.err.contains("cannot be read"), "{}", missing.err);
+    home.write("work/bad.yaml", "openapi: 3.0.0\npaths: [\n");
+    let bad = home.run(&["adapter", "check", "bad.yaml"]);
+    assert_eq!(bad.code, Some(1));
+    let why = "is neither JSON nor YAML: a [ is never closed at line 2 column 8";
+    assert!(bad.err.contains(why), "{}", bad.err);
     home.write("work/other.yaml", "a: 1");
     let other = home.run(&["adapter", "check", "other.yaml"]);
     assert_eq!(other.code, Some(1));
@@ -242,6 +247,13 @@ fn an_api_on_this_machine_is_told_what_its_entry_must_say() {
         let public = home.run(&["adapter", command, "shop.yaml"]);
         assert!(!public.err.contains("--allow-private"), "{}", public.err);
     }
+    let next = "`toolcrib adapter add here.yaml --allow-private` puts it";
+    let check = home.run(&["adapter", "check", "here.yaml"]);
+    assert!(check.err.contains(next), "{}", check.err);
+    let again = home.run(&["adapter", "add", "here.yaml", "--allow-private"]);
+    assert_eq!(again.code, Some(1), "{}", again.out);
+    let key = "set `allowPrivateAddresses: true` under `adapters.here` there";
+    assert!(again.err.contains(key), "{}", again.err);
     let said = home.run(&[
         "adapter",
         "add",

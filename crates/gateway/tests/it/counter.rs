@@ -184,7 +184,9 @@ fn a_tool_is_run_in_every_way_to_give_arguments() {
         ])
         .json();
     assert_eq!(json["result"]["title"], "f");
-    let none = home.run(&["execute", "notes", "list_notes"]);
+    let listed = home.run(&["execute", "notes", "list_notes"]);
+    assert_eq!(listed.code, Some(0), "{}", listed.err);
+    let none = home.run(&["execute", "notes", "create_note"]);
     assert_eq!(none.code, Some(1));
     assert!(none.err.contains("--args"), "{}", none.err);
 }

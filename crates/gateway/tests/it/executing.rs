@@ -122,3 +122,35 @@ fn files_for_several_servers_are_counted_while_they_are_written() {
     terminal.shows("1/2 asking two for its tools");
     assert!(terminal.ends().contains("two: 1 file"));
 }
+
+#[test]
+fn a_tool_that_requires_nothing_runs_without_arguments_and_any_other_says_what_it_needs() {
+    let tools = json!([
+        reader("echo", &json!({"path": {"type": "string"}})),
+        {"name": "effect", "inputSchema": {"type": "object", "required": ["key", "to"]}},
+    ]);
+    let home = staged(&tools, "  gone: {command: /nowhere/at-all}\n", "");
+    let said = home.run(&["execute", "stage", "echo", "--json"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    assert_eq!(said.json()["result"], json!({}));
+    let said = home.run(&["execute", "stage:effect"]);
+    assert_eq!(said.code, Some(1), "{}", said.out);
+    let why = "--args is required: stage:effect needs key, to; give";
+    assert!(said.err.contains(why), "{}", said.err);
+    // Of a server that does not start nothing else counts.
+    let said = home.run(&["execute", "gone", "look"]);
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    assert!(said.out.contains("/nowhere/at-all"), "{}", said.out);
+    assert!(!said.err.contains("--args"), "{}", said.err);
+}
+
+#[test]
+fn who_is_waited_for_at_the_keyboard_is_told_so() {
+    let home = echoing(&json!({"text": {"type": "string"}}));
+    let arguments = ["execute", "stage:echo", "--args", "-", "--json"];
+    let mut terminal = Terminal::start(&home, &arguments);
+    terminal.shows("Reading JSON from the keyboard; end with Ctrl-D.");
+    terminal.types("{\"text\": \"typed\"}\n\u{4}");
+    let told: Value = serde_json::from_str(&terminal.ends()).unwrap();
+    assert_eq!(told["result"]["text"], "typed");
+}

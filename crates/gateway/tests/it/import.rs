@@ -3,7 +3,9 @@
 use std::os::unix::fs::PermissionsExt;
 use std::process::Stdio;
 
-use crate::home::{Home, names};
+use serde_json::{Value, json};
+
+use crate::home::{Home, Said, names};
 use crate::terminal::together;
 
 /// A home with the files of three clients that overlap.
@@ -49,7 +51,7 @@ fn import_shows_what_was_found_where_and_what_is_skipped() {
         "~/.config/Claude/claude_desktop_config.json:2",
     ]);
     line(&["github", "cursor", "called github-cursor"]);
-    line(&["remote", "cursor", "switched off until REMOTE_KEY is set"]);
+    line(&["remote", "cursor", "set aside until REMOTE_KEY is set"]);
     line(&["project", "claude-code", "~/work/.mcp.json", "not trusted"]);
     line(&["toolcrib", "claude-desktop", "skipped:"]);
     line(&["3 servers found; `toolcrib import --write`"]);
@@ -77,6 +79,57 @@ fn what_is_written_loads_and_is_for_the_user_alone() {
     let json = home.run(&["config", "show", "--json"]).json();
     assert_eq!(json["config"], target.to_str().unwrap());
     assert_eq!(json["servers"]["configured"], 3);
+}
+
+#[test]
+fn a_server_that_waits_for_a_variable_runs_once_it_is_set_and_one_that_is_off_stays_off() {
+    let home = Home::new();
+    home.write(
+        ".config/Code/User/mcp.json",
+        r#"{"inputs": [{"id": "linear-key", "type": "promptString"}], "servers": {
+            "linear": {"command": "linear", "env": {"KEY": "${input:linear-key}"}},
+            "other": {"command": "other"}}}"#,
+    );
+    home.write(
+        ".cursor/mcp.json",
+        r#"{"mcpServers": {"resting": {"command": "resting", "disabled": true}}}"#,
+    );
+    let with = |arguments: &[&str]| {
+        let mut command = home.command(arguments);
+        Said::of(command.env("INPUT_LINEAR_KEY", "k").output().unwrap())
+    };
+    let said = home.run(&["import", "--write"]);
+    assert_eq!(said.code, Some(0), "{}", said.err);
+    let note = "set aside until INPUT_LINEAR_KEY is set";
+    assert!(said.out.contains(note), "{}", said.out);
+    let text = std::fs::read_to_string(home.path(TARGET)).unwrap();
+    assert_eq!(text.matches("enabled: false").count(), 1, "{text}");
+    let (_, resting) = text.split_once("resting:").unwrap();
+    assert!(resting.contains("enabled: false"), "{text}");
+
+    let valid = home.run(&["config", "validate"]);
+    assert_eq!(valid.code, Some(0), "{}", valid.err);
+    let aside = "the server linear is set aside";
+    assert!(
+        (valid.out + &valid.err).contains(aside),
+        "what is set aside is said"
+    );
+    let valid = with(&["config", "validate"]);
+    assert!(!(valid.out + &valid.err).contains(aside));
+    let status = |json: &Value| {
+        let servers = json["servers"].as_array().unwrap();
+        let row = servers.iter().find(|row| row["name"] == "linear").unwrap();
+        row["status"].as_str().unwrap().to_owned()
+    };
+    assert_eq!(status(&home.run(&["list", "--json"]).json()), "error");
+    assert_eq!(status(&with(&["list", "--json"]).json()), "disconnected");
+    let doctor = home.run(&["doctor"]);
+    assert!(doctor.out.contains("linear: set aside"), "{}", doctor.out);
+
+    let moved = |said: &Said| said.json()["clients"][0]["moved"].clone();
+    let setup = ["setup", "vscode", "--dry-run", "--json"];
+    assert_eq!(moved(&home.run(&setup)), json!(["other"]));
+    assert_eq!(moved(&with(&setup)), json!(["linear", "other"]));
 }
 
 #[test]

@@ -274,6 +274,11 @@ fn the_log_is_read_searched_exported_and_proved() {
         "{}",
         tail.out
     );
+    for how_many in ["-n", "--limit", "--lines"] {
+        let newest = home.run(&["audit", "tail", how_many, "1"]);
+        assert_eq!(newest.code, Some(0), "{}", newest.err);
+        assert!(!newest.out.contains("create_issue"), "{}", newest.out);
+    }
     let found = home.run(&[
         "audit", "search", "--server", "github", "--since", "1h", "--json",
     ]);

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::home::{Home, names};
-use crate::terminal::Terminal;
+use crate::terminal::{Input, Terminal, watched};
 
 mod ours;
 
@@ -84,7 +84,7 @@ fn servers_go_behind_toolcrib_and_every_byte_comes_back() {
     assert_eq!(names(&home.path(".cursor")), ["mcp.json"]);
     assert_eq!(
         home.run(&["setup", "--undo"]).out,
-        "Setup has changed nothing here.\n"
+        "Nothing is left to undo.\n"
     );
 }
 
@@ -150,7 +150,7 @@ fn of_a_file_that_was_removed_the_backup_is_named() {
     assert_eq!(configured(&home), ["a"]);
     assert_eq!(
         home.run(&["setup", "--undo"]).out,
-        "Setup has changed nothing here.\n"
+        "Nothing is left to undo.\n"
     );
 }
 
@@ -173,10 +173,10 @@ fn an_entry_that_was_deleted_by_hand_is_not_said_to_be_taken_out() {
     home.run(&["setup", "--yes", "cursor"]);
     home.write(".cursor/mcp.json", "{\"mcpServers\": {}}\n");
     let said = home.run(&["setup", "--undo", "--dry-run"]);
-    let told = "~/.cursor/mcp.json was edited since: only a would be put back.\n";
+    let told = "~/.cursor/mcp.json was edited since: only \"a\" would be put back.\n";
     assert!(said.out.starts_with(told), "{}", said.out);
     let said = home.run(&["setup", "--undo"]);
-    let told = "~/.cursor/mcp.json was edited since and had nothing of Toolcrib any more: a put back; your changes stay.\n";
+    let told = "~/.cursor/mcp.json was edited since and had nothing of Toolcrib any more: \"a\" put back; your changes stay.\n";
     assert!(said.out.starts_with(told), "{}", said.out);
     assert!(read(&home, ".cursor/mcp.json").contains("${env:HOME}"));
 }
@@ -284,7 +284,7 @@ fn a_file_that_was_edited_since_loses_only_what_was_put_in() {
     home.write(TARGET, &format!("# edited\n{}", read(&home, TARGET)));
     let said = home.run(&["setup", "--undo"]);
     assert_eq!(said.code, Some(0), "{}", said.err);
-    assert!(said.out.contains("~/.cursor/mcp.json was edited since: only Toolcrib's entry was taken out and a put back; your changes stay."), "{}", said.out);
+    assert!(said.out.contains("~/.cursor/mcp.json was edited since: only Toolcrib's entry was taken out and \"a\" put back; your changes stay."), "{}", said.out);
     assert!(
         said.err
             .contains("The file before setup is ~/.cursor/mcp.json.toolcrib-backup-"),
@@ -313,6 +313,8 @@ fn a_file_that_was_edited_since_loses_only_what_was_put_in() {
 fn one_client_can_be_taken_back_alone() {
     let home = furnished();
     home.run(&["setup", "--yes"]);
+    let other = home.run(&["setup", "--undo", "windsurf"]);
+    assert_eq!(other.out, "Nothing of Windsurf is left to undo.\n");
     let json = home.run(&["setup", "--undo", "codex", "--json"]).json();
     assert_eq!(json["files"].as_array().unwrap().len(), 1, "{json}");
     assert_eq!(read(&home, ".codex/config.toml"), CODEX);
@@ -404,9 +406,27 @@ fn a_terminal_asks_which_clients() {
     let mut terminal = Terminal::start(&home, &["setup"]);
     // The first of the two is switched off.
     terminal.press("Which clients", " \r");
+    terminal.press("Change this file?", "y");
     let out = terminal.ends();
     assert!(out.contains("Codex") && !out.contains("Cursor"), "{out}");
     assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
+}
+
+#[test]
+fn who_does_not_say_yes_at_the_end_has_changed_nothing() {
+    // A word and Enter leave every client ticked, as Enter alone does.
+    for (first, second) in [("n\r", "n"), ("no\r", "\r"), ("\r", "\u{3}")] {
+        let home = furnished();
+        let mut terminal = Terminal::start(&home, &["setup"]);
+        terminal.press("Which clients", first);
+        terminal.shows("Toolcrib goes into ~/.cursor/mcp.json and ~/.codex/config.toml.");
+        terminal.press("Change these 2 files?", second);
+        terminal.shows("nothing was changed");
+        terminal.wait_out();
+        assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
+        assert_eq!(read(&home, ".codex/config.toml"), CODEX);
+        assert!(!home.path(TARGET).exists());
+    }
 }
 
 #[test]
@@ -428,6 +448,21 @@ fn who_leaves_the_question_has_changed_nothing() {
     terminal.wait_out();
     assert_eq!(read(&home, ".cursor/mcp.json"), CURSOR);
     assert!(!home.path(TARGET).exists());
+}
+
+#[test]
+fn what_comes_next_is_setup_only_as_long_as_a_client_can_be_connected() {
+    let home = furnished();
+    let advice = || watched(&home, &[], 100, Input::Keyboard, |_| {}).0;
+    assert!(advice().contains("  toolcrib setup "), "{}", advice());
+    assert_eq!(home.run(&["setup", "--yes", "cursor"]).code, Some(0));
+    assert!(advice().contains("  toolcrib setup "), "{}", advice());
+    assert_eq!(home.run(&["setup", "--yes"]).code, Some(0));
+    let said = advice();
+    assert!(
+        !said.contains("toolcrib setup") && said.contains("  toolcrib doctor "),
+        "{said}"
+    );
 }
 
 #[test]

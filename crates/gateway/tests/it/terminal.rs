@@ -101,6 +101,11 @@ impl Terminal {
         self.screen.write_all(keys.as_bytes()).unwrap();
     }
 
+    /// Types a line, or what the terminal itself takes, such as Ctrl-D.
+    pub(crate) fn types(&mut self, text: &str) {
+        self.screen.write_all(text.as_bytes()).unwrap();
+    }
+
     /// Waits for its end, whatever came of it.
     pub(crate) fn wait_out(mut self) {
         std::io::copy(&mut self.child.stdout.take().unwrap(), &mut std::io::sink()).unwrap();

@@ -3,7 +3,7 @@
 
 use std::collections::HashMap;
 
-use granit_parser::{Event, Parser, ScalarStyle, Tag};
+use granit_parser::{ErrorKind, Event, Parser, ScalarStyle, ScanError, Tag};
 use serde_json::{Map, Number, Value};
 use toolcrib_core::limits::{ADAPTER_DEPTH_MAX, ADAPTER_NODES_MAX, ADAPTER_TEXT_BYTES_MAX};
 
@@ -19,13 +19,68 @@ pub(super) fn read(text: &str) -> Result<Value, String> {
     };
     let mut builder = Builder::default();
     for event in Parser::new_from_str_with_options(text, options) {
-        let (event, _) = event.map_err(|error| error.to_string())?;
+        let (event, _) = event.map_err(|error| why(&error))?;
         if matches!(event, Event::DocumentEnd) {
             break;
         }
         builder.event(event)?;
     }
     Ok(builder.root.unwrap_or(Value::Null))
+}
+
+/// What is wrong, and where: the parser itself names only the place.
+fn why(error: &ScanError) -> String {
+    use ErrorKind as K;
+    let what = match error.kind() {
+        K::UnclosedFlowCollection { open } => format!("a {open} is never closed"),
+        K::MismatchedFlowCollectionEnd { open, close } => format!("a {close} closes a {open}"),
+        K::UnexpectedCharacter { character } => {
+            format!("a value cannot begin with {}", character.escape_debug())
+        }
+        K::RecursionLimitExceeded => {
+            format!("it is nested more than {ADAPTER_DEPTH_MAX} levels deep")
+        }
+        kind => words(kind).to_owned(),
+    };
+    let place = error.marker();
+    format!("{what} at line {} column {}", place.line(), place.col() + 1)
+}
+
+/// What is wrong where the kind alone says it.
+fn words(kind: &ErrorKind) -> &'static str {
+    use ErrorKind as K;
+    match kind {
+        K::UnclosedQuotedScalar | K::DocumentIndicatorInQuotedScalar => "a string is never closed",
+        K::UnexpectedEofFlowSequence
+        | K::UnexpectedEofFlowMapping
+        | K::UnexpectedEofImplicitFlowMapping
+        | K::ExpectedFlowMappingSeparator
+        | K::ExpectedFlowSequenceSeparator => "a comma or a closing bracket is missing",
+        K::MisplacedFlowCollectionEnd => "a bracket closes nothing",
+        K::MappingValueNotAllowed | K::MappingKeyNotAllowed | K::InvalidColonPlacement => {
+            "a key does not fit there"
+        }
+        K::TabNotAllowed
+        | K::TabInBlockIndentation
+        | K::TabInIndentation
+        | K::TabAtBlockScalarStart
+        | K::TabInPlainScalar => "a tab stands where spaces are wanted",
+        K::SimpleKeyExpected | K::InvalidSimpleKey => "a colon is missing after a key",
+        K::ExpectedBlockMappingKey
+        | K::ExpectedBlockSequenceEntry
+        | K::InvalidIndentation
+        | K::InvalidBlockScalarIndent
+        | K::InvalidQuotedScalarIndent
+        | K::InvalidFlowScalarIndent
+        | K::BlockSequenceEntryNotAllowed
+        | K::UnexpectedEofBlockMapping
+        | K::UnexpectedEofBlockSequence => "the indentation does not fit",
+        K::InvalidTrailingSingleQuotedScalar | K::InvalidTrailingDoubleQuotedScalar => {
+            "there is more text after a closing quote"
+        }
+        K::UnknownAnchor => "an alias refers to a name that is not defined above",
+        _ => "something that YAML does not have stands there",
+    }
 }
 
 /// What has been built so far, or what one value costs to repeat.
@@ -366,5 +421,17 @@ mod tests {
         for text in ["a: [1", "a: &a [*a]", "[1]: 2", "a: *b", &deep] {
             assert!(read(text).is_err(), "{text}");
         }
+    }
+
+    #[test]
+    fn an_error_says_what_is_wrong_and_where() {
+        let check = |text: &str, expect: &str| assert_eq!(read(text).unwrap_err(), expect);
+        check(
+            "openapi: 3.0.0\npaths: [\n",
+            "a [ is never closed at line 2 column 8",
+        );
+        check("a: [1}", "a } closes a [ at line 1 column 4");
+        check("a: b: c", "a key does not fit there at line 1 column 5");
+        check("a: \"b", "a string is never closed at line 1 column 4");
     }
 }

@@ -114,6 +114,10 @@ fn absolute(context: &Context, named: &str) -> String {
 fn write(context: &Context, target: &Path, adapter: &NewAdapter<'_>) -> Result<(), Failure> {
     let shown = context.surroundings.display(target);
     let refused = |error| match error {
+        ExportError::Occupied { .. } if adapter.allow_private_addresses => Failure::usage(format!(
+            "{shown} has an adapter {0} already; set `allowPrivateAddresses: true` under `adapters.{0}` there, or give another --name",
+            adapter.name
+        )),
         ExportError::Occupied { .. } => Failure::usage(format!(
             "{shown} has an adapter {} already; give another --name, or take it out of the file first",
             adapter.name

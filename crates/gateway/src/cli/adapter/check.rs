@@ -41,7 +41,7 @@ impl Check {
             match loaded {
                 Ok(api) if context.ui.is_json() => reports.push(report(file, &api)),
                 Ok(api) => {
-                    show(context, file, &api);
+                    show(context, file, &api, &self.how);
                     if let Some(said) = super::private_address(&api, &self.how) {
                         context.ui.note(said);
                     }
@@ -121,7 +121,7 @@ fn row(operation: &Operation) -> Value {
     })
 }
 
-fn show(context: &mut Context, file: &str, api: &Api) {
+fn show(context: &mut Context, file: &str, api: &Api, how: &Reading) {
     let whole = api.counted == api.operations.len();
     let mark = if whole {
         Line::new().mark(true)
@@ -161,7 +161,10 @@ fn show(context: &mut Context, file: &str, api: &Api) {
     }
     context.ui.table(&table);
     if !api.operations.is_empty() {
-        let line = format!("`toolcrib adapter add {file}` puts it into the configuration.");
+        let is_private = how.allow_private || api.private_address().is_some();
+        let allowed = if is_private { " --allow-private" } else { "" };
+        let line =
+            format!("`toolcrib adapter add {file}{allowed}` puts it into the configuration.");
         context.ui.note(Line::new().tone(Tone::Dim, line));
     }
 }

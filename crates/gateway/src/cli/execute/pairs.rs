@@ -30,6 +30,16 @@ pub(super) fn read(pairs: &[String], schema: Option<&Value>) -> Result<Box<RawVa
     })
 }
 
+/// The names of the arguments that a tool cannot do without.
+pub(super) fn required(schema: &Value) -> Vec<&str> {
+    let names = schema.get("required").and_then(Value::as_array);
+    names
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .collect()
+}
+
 /// The texts that each name is given, names and texts in the order written.
 fn gathered(pairs: &[String]) -> Result<Vec<(&str, Vec<&str>)>, Failure> {
     let mut gathered: Vec<(&str, Vec<&str>)> = Vec::new();

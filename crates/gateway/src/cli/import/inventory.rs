@@ -12,29 +12,24 @@ use toolcrib_config::surroundings::Surroundings;
 use crate::cli::Context;
 use crate::ui::{Line, Table};
 
-/// A server that is written switched off, because a variable that it needs is not set.
+/// A server that is set aside where it is used, until a variable that it needs is set.
 pub(super) struct Waiting {
     name: String,
     variable: String,
 }
 
-/// Switches off the servers that need a variable which is not set, so that the rest can be used.
-pub(super) fn switch_off_unset(
-    servers: &mut [Server],
-    surroundings: &Surroundings,
-) -> Vec<Waiting> {
-    let mut waiting = Vec::new();
-    for server in servers.iter_mut().filter(|server| server.enabled) {
-        let lookup = |name: &str| surroundings.var(name);
-        if let Some(unset) = server.unset(&lookup) {
-            waiting.push(Waiting {
-                name: server.name.clone(),
-                variable: unset.name,
-            });
-            server.enabled = false;
-        }
-    }
-    waiting
+/// The servers that need a variable which is not set.
+pub(super) fn waiting(servers: &[Server], surroundings: &Surroundings) -> Vec<Waiting> {
+    let lookup = |name: &str| surroundings.var(name);
+    let waits = |server: &Server| {
+        let unset = server.unset(&lookup)?;
+        Some(Waiting {
+            name: server.name.clone(),
+            variable: unset.name,
+        })
+    };
+    let enabled = servers.iter().filter(|server| server.enabled);
+    enabled.filter_map(waits).collect()
 }
 
 /// One server of one file.
@@ -212,7 +207,7 @@ fn fate(server: &Server, merged: &Merged, waiting: &[Waiting]) -> (&'static str,
         }
     }
     if let Some(waiting) = waiting.iter().find(|waiting| waiting.name == written) {
-        let note = format!("switched off until {} is set", waiting.variable);
+        let note = format!("set aside until {} is set", waiting.variable);
         return ("waiting", note);
     }
     if written == server.name {

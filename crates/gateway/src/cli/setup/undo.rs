@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use toolcrib_config::export::record::{Record, Reverted, Step};
 use toolcrib_config::import::Client;
 
+use super::listed;
 use crate::cli::{Context, export};
 use crate::failure::Failure;
 use crate::ui::{Line, Tone};
@@ -60,9 +61,24 @@ pub(super) fn run(
         context.ui.note(Line::new().tone(Tone::Dim, line));
     }
     if done.is_empty() && failed.is_empty() {
-        context.ui.line("Setup has changed nothing here.");
+        context.ui.line(nothing_left(&record, named));
     }
     ended(context, failed)
+}
+
+/// What is said where there was nothing to take back.
+fn nothing_left(record: &Record, named: &[&'static Client]) -> String {
+    if record.steps().is_empty() {
+        return "Nothing is left to undo.".to_owned();
+    }
+    let titles: Vec<&str> = named.iter().map(|client| client.title).collect();
+    format!("Nothing of {} is left to undo.", listed(&titles))
+}
+
+/// Names that are not ours, as a sentence has them.
+fn quoted(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    listed(&names)
 }
 
 /// Notes what became of a file. Of one that was changed several times, what it is now counts.
@@ -138,7 +154,7 @@ fn tell(context: &mut Context, step: &Step, reverted: &Reverted, rehearsal: bool
     context.ui.line(told);
     let missing = match reverted {
         Reverted::Gone => "",
-        Reverted::TakenOut { missing, .. } => &missing.join(", "),
+        Reverted::TakenOut { missing, .. } => &quoted(missing),
         _ => return,
     };
     if let Some(backup) = step.backup.as_ref().filter(|backup| backup.exists()) {
@@ -173,7 +189,7 @@ fn told(context: &Context, step: &Step, reverted: &Reverted) -> String {
         } => {
             let back = match back.as_slice() {
                 [] => String::new(),
-                names => format!(" and {} put back", names.join(", ")),
+                names => format!(" and {} put back", quoted(names)),
             };
             format!(
                 "{file} was edited since: only Toolcrib's entry was taken out{back}; your changes stay."
@@ -185,7 +201,7 @@ fn told(context: &Context, step: &Step, reverted: &Reverted) -> String {
             ),
             names => format!(
                 "{file} was edited since and had nothing of Toolcrib any more: {} put back; your changes stay.",
-                names.join(", ")
+                quoted(names)
             ),
         },
     }
@@ -212,7 +228,7 @@ fn foretold(context: &Context, step: &Step, reverted: &Reverted) -> String {
             let out = entry.then(|| "Toolcrib's entry would be taken out".to_owned());
             let back = match back.as_slice() {
                 [] => None,
-                names => Some(format!("{} would be put back", names.join(", "))),
+                names => Some(format!("{} would be put back", quoted(names))),
             };
             let parts: Vec<String> = out.into_iter().chain(back).collect();
             if parts.is_empty() {

@@ -173,7 +173,7 @@ fn setting_up_and_back() {
                 "setup docker-mcp --yes",
             ],
         );
-        let input = Input::Answer("Which clients", "\r");
+        let input = Input::Answer("Which clients", "\ry");
         screen.run(&home, &["setup"], input, |_| {});
         let text = std::fs::read_to_string(home.path(CURSOR)).unwrap();
         home.write(

@@ -49,6 +49,7 @@ fn finding_and_running() {
                 "inspect stage look_at_nte",
                 "inspect nots create_note",
                 "execute stage echo",
+                "execute notes create_note",
                 "execute stage echo text=first",
                 "execute stage echo text=first --json",
                 "execute stage look_at_note title=first",
