@@ -210,6 +210,8 @@ pub const STORE_WAL_BYTES_MAX: u64 = 64 * 1024 * 1024;
 /// How long the file of the write-ahead log is made before it is needed: longer than it becomes before SQLite starts over
 /// at its beginning, which is after 1,000 pages of 4 KiB.
 pub const STORE_WAL_BYTES_AHEAD: u64 = 4_608 * 1024;
+/// What `toolcrib doctor` writes into a directory and takes away again, to see whether its disk has room.
+pub const DISK_PROBE_BYTES: usize = 64 * 1024;
 /// By how much the file of the write-ahead log is made longer at a time.
 pub const STORE_WAL_STEP_BYTES: usize = 256 * 1024;
 /// How many commits a process makes before the log is made longer for it: a command makes fewer.
@@ -306,6 +308,8 @@ pub const SCHEMA_CHAIN_MAX: usize = 40;
 pub const SCHEMA_STEPS_MAX: usize = 200_000;
 /// Most violations that are listed; the rest is counted.
 pub const VIOLATIONS_MAX: usize = 20;
+/// Most violations that the sentence of a refusal names.
+pub const VIOLATIONS_SAID_MAX: usize = 3;
 /// Most violations that are counted.
 pub const VIOLATIONS_COUNTED_MAX: usize = 1_000;
 /// Longest description of what would be allowed.

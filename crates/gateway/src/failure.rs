@@ -86,8 +86,15 @@ impl Failure {
 
     /// A place that was named for what a command makes, and that cannot be written.
     pub fn unwritten(place: &str, error: &std::io::Error) -> Self {
+        let why = Self::unwritten_for(error);
+        let message = format!("{place} cannot be written: {why}; choose another place");
+        Self::new(Code::ToolExecutionError, message)
+    }
+
+    /// Why a place cannot be written.
+    pub fn unwritten_for(error: &std::io::Error) -> String {
         use std::io::ErrorKind;
-        let why = match error.kind() {
+        match error.kind() {
             ErrorKind::NotFound => "its folder is not there".to_owned(),
             ErrorKind::PermissionDenied => "this user may not write there".to_owned(),
             ErrorKind::AlreadyExists | ErrorKind::NotADirectory => {
@@ -96,9 +103,7 @@ impl Failure {
             ErrorKind::IsADirectory => "a directory stands there".to_owned(),
             // The kind alone: the error may name a file that only stands there for a moment.
             kind => kind.to_string(),
-        };
-        let message = format!("{place} cannot be written: {why}; choose another place");
-        Self::new(Code::ToolExecutionError, message)
+        }
     }
 
     /// Says that it is a call that failed.

@@ -70,6 +70,7 @@ async fn run(store: Store, caller: usize, count: usize) -> Result<Vec<Duration>,
                 duration_us: Some(1_000),
                 response_bytes: Some(400),
                 key: KeyFate::Answer("x".repeat(400)),
+                remark: None,
             })
             .await?;
         latencies.push(started.elapsed());

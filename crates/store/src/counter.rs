@@ -69,6 +69,11 @@ impl Store {
         self.inner.writer.submit_with(unit, settle).await
     }
 
+    /// Writes something and takes it out again, durably: whether the store can be written.
+    pub async fn try_write(&self) -> Result<(), StoreError> {
+        self.inner.writer.submit(Try).await
+    }
+
     /// The counters since a day, oldest first, with what is not written yet.
     pub async fn counts(&self, since_ms: i64) -> Result<Vec<Count>, StoreError> {
         let first_day = since_ms.div_euclid(DAY_MS);
@@ -91,6 +96,23 @@ impl Store {
             .into_iter()
             .map(|((day, name), value)| Count { day, name, value })
             .collect())
+    }
+}
+
+/// A day that no counter has.
+const NO_DAY: i64 = -1;
+
+struct Try;
+
+impl Unit for Try {
+    type Output = ();
+
+    async fn run(&self, session: &mut dyn Session) -> Result<(), StoreError> {
+        let day = || args![NO_DAY];
+        let written = "INSERT INTO counter (day, name, value) VALUES ($1, '', 0)";
+        session.execute(written, day()).await?;
+        let taken_out = "DELETE FROM counter WHERE day = $1";
+        session.execute(taken_out, day()).await.map(drop)
     }
 }
 

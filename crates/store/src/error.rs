@@ -133,6 +133,11 @@ impl StoreError {
             .suggest("Try again shortly."),
             Self::TooMany { .. } => Error::new(Code::Overloaded, self.to_string()),
             Self::TooLong { .. } => Error::new(Code::ValidationError, self.to_string()),
+            Self::Full => Error::new(
+                Code::AuditUnavailable,
+                "The execution could not be recorded, so nothing was run: there is no space left on the disk of the store.",
+            )
+            .suggest("Have space freed there, then make the call again."),
             _ => Error::new(
                 Code::AuditUnavailable,
                 "The execution could not be recorded, so nothing was run.",
@@ -177,6 +182,8 @@ mod tests {
             let caller = error.to_caller();
             assert_eq!(caller.code, code, "{error}");
             assert!(!caller.message.contains('/'), "{caller}");
+            let is_full = caller.message.contains("no space left");
+            assert_eq!(is_full, error == StoreError::Full, "{caller}");
         }
     }
 

@@ -10,6 +10,8 @@ mod recovery;
 use std::sync::Arc;
 use std::time::Instant;
 
+use toolcrib_core::limits::AUDIT_REASON_BYTES_MAX;
+
 use crate::StoreError;
 use crate::approval::Mark;
 use crate::audit::{Chainer, Decision, Outcome, Record, append, bounded_parameters};
@@ -60,9 +62,22 @@ impl Entry {
         for name in [&mut self.upstream, &mut self.trace_id] {
             *name = name.as_deref().map(text::name);
         }
-        self.reason = text::bounded(&self.reason, toolcrib_core::limits::AUDIT_REASON_BYTES_MAX);
+        self.reason = text::bounded(&self.reason, AUDIT_REASON_BYTES_MAX);
         self.parameters = self.parameters.as_deref().map(bounded_parameters);
         self
+    }
+
+    /// The reason with a remark behind it, which is kept whole where the two are too long together.
+    fn reason_with(&self, remark: Option<&str>) -> String {
+        let Some(remark) = remark else {
+            return self.reason.clone();
+        };
+        let room = AUDIT_REASON_BYTES_MAX.saturating_sub(remark.len() + "; ".len());
+        let reason = text::bounded(&self.reason, room);
+        if reason.is_empty() {
+            return remark.to_owned();
+        }
+        format!("{reason}; {remark}")
     }
 
     fn record(&self, ending: &Ending) -> Record {
@@ -74,7 +89,7 @@ impl Entry {
             params_hash: self.params_hash.clone(),
             parameters: self.parameters.clone(),
             decision: Decision::Allowed,
-            reason: self.reason.clone(),
+            reason: self.reason_with(ending.remark.as_deref()),
             outcome: ending.outcome,
             error_code: ending.error_code.clone(),
             duration_us: ending.duration_us,
@@ -100,6 +115,8 @@ pub struct Ending {
     pub response_bytes: Option<i64>,
     /// What becomes of the idempotency key, where there is one.
     pub key: KeyFate,
+    /// What is known only now and belongs to the reason.
+    pub remark: Option<String>,
 }
 
 /// An execution that may call its upstream: its entry is on the disk.
@@ -174,6 +191,7 @@ impl Execution {
             duration_us: i64::try_from(self.started.elapsed().as_micros()).ok(),
             response_bytes: None,
             key,
+            remark: None,
         }
     }
 

@@ -90,7 +90,7 @@ impl Backend for Sqlite {
         Box::pin(async move {
             let settings = match self.access {
                 Access::Whole => settings(&self.options, role),
-                Access::Reading | Access::Still => String::new(),
+                Access::Reading | Access::Alone | Access::Still => String::new(),
             };
             let options = self.options.clone();
             let link = SqliteLink::connect(options, role, self.access, settings).await?;

@@ -6,3 +6,4 @@
 pub mod mcp;
 pub mod registry;
 pub mod rest;
+pub mod sent;

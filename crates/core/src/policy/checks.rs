@@ -11,7 +11,7 @@ use super::request::{Request, Subject, Validity};
 use super::scope::Scope;
 use super::settings::{Confirmation, Mode};
 use crate::error::Code;
-use crate::limits::IDEMPOTENCY_KEY_BYTES_MAX;
+use crate::limits::{IDEMPOTENCY_KEY_BYTES_MAX, VIOLATIONS_SAID_MAX};
 
 pub(super) type Finding = (Step, Option<Problem>);
 
@@ -286,8 +286,12 @@ pub(super) fn fitting(request: &Request<'_>) -> Finding {
             "Try again",
         ),
         Validity::Invalid(violations) => {
-            let first = violations.listed.first();
-            let shown = first.map_or(String::new(), |violation| format!(": {violation}"));
+            let said = violations.listed.iter().take(VIOLATIONS_SAID_MAX);
+            let said: Vec<String> = said.map(ToString::to_string).collect();
+            let shown = match said.as_slice() {
+                [] => String::new(),
+                said => format!(": {}", said.join("; ")),
+            };
             let count = violations.total;
             failed(
                 check,

@@ -46,7 +46,7 @@ fn every_violation_is_listed_with_its_place_and_what_is_allowed() {
         (json!({"amount": 2}), vec![": `absent` is missing"]),
         (
             json!({"absent": 1, "amount": "2"}),
-            vec!["/amount: must be integer, not string"],
+            vec!["/amount: must be an integer, not a string"],
         ),
         (
             json!({"absent": 1, "amount": 11}),
@@ -85,21 +85,21 @@ fn every_violation_is_listed_with_its_place_and_what_is_allowed() {
         (
             json!({"absent": 1, "amount": 2, "tags": [1, 1, 1]}),
             vec![
-                "/tags/0: must be string, not integer",
-                "/tags/1: must be string, not integer",
-                "/tags/2: must be string, not integer",
+                "/tags/0: must be a string, not an integer",
+                "/tags/1: must be a string, not an integer",
+                "/tags/2: must be a string, not an integer",
                 "/tags: must have at most 2 items",
                 "/tags: must not repeat items",
             ],
         ),
         (
             json!({"absent": 1, "amount": 2, "either": 1.5}),
-            vec!["/either: must be null or string, not number"],
+            vec!["/either: must be null or a string, not a number"],
         ),
         (
             json!({"absent": 1, "amount": 2, "who": {"age": true}}),
             vec![
-                "/who: fits none of 2 alternatives: /who `id` is missing, /who/age must be integer, not boolean",
+                "/who: fits none of 2 alternatives: /who `id` is missing, /who/age must be an integer, not a boolean",
             ],
         ),
         (
@@ -129,7 +129,7 @@ fn every_violation_is_listed_with_its_place_and_what_is_allowed() {
                 "/map: a property's name is wrong: must have at most 1 characters",
             ],
         ),
-        (json!([]), vec![": must be object, not array"]),
+        (json!([]), vec![": must be an object, not an array"]),
     ];
     for (arguments, mut expected) in table {
         let mut found = said(&schema, &arguments, Unknown::Pass);
@@ -248,7 +248,7 @@ fn dialects_are_read_as_declared() {
         "https://json-schema.org/draft/2019-09/schema",
     ] {
         let found = said(&tuple(old), &json!([1]), Unknown::Pass);
-        assert_eq!(found, ["/0: must be string, not integer"], "{old}");
+        assert_eq!(found, ["/0: must be a string, not an integer"], "{old}");
     }
     let modern = json!({"$schema": "https://json-schema.org/draft/2020-12/schema", "prefixItems": [{"type": "string"}]});
     assert_eq!(said(&modern, &json!([1]), Unknown::Pass).len(), 1);
@@ -293,7 +293,7 @@ fn references_are_followed_within_the_schema_only() {
     for schema in inside {
         assert_eq!(
             refuses(&schema, &json!({"n": "1"})),
-            ["/n: must be integer, not string"],
+            ["/n: must be an integer, not a string"],
             "{schema}"
         );
         assert_eq!(

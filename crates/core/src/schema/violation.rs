@@ -27,7 +27,11 @@ impl fmt::Display for Violation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self.path.as_str() {
             "" => f.write_str(&self.message),
-            path => write!(f, "{path} {}", self.message),
+            path => {
+                let name = path.trim_start_matches('/');
+                let name = name.replace("~1", "/").replace("~0", "~");
+                write!(f, "`{name}` {}", self.message)
+            }
         }
     }
 }
@@ -144,13 +148,15 @@ fn said(error: &ValidationError<'_>) -> String {
     match error.kind() {
         Kind::Type { kind } => {
             let expected = match kind {
-                TypeKind::Single(one) => one.to_string(),
+                TypeKind::Single(one) => with_article(&one.to_string()),
                 TypeKind::Multiple(set) => {
-                    let names: Vec<String> = set.iter().map(|t| t.to_string()).collect();
+                    let names: Vec<String> =
+                        set.iter().map(|t| with_article(&t.to_string())).collect();
                     names.join(" or ")
                 }
             };
-            format!("must be {expected}, not {}", kind_of(error.instance()))
+            let found = with_article(kind_of(error.instance()));
+            format!("must be {expected}, not {found}")
         }
         Kind::Required { property } => {
             format!("`{}` is missing", property.as_str().unwrap_or_default())
@@ -175,6 +181,15 @@ fn said(error: &ValidationError<'_>) -> String {
         Kind::AnyOf { context } | Kind::OneOfNotValid { context } => alternatives(context),
         Kind::PropertyNames { error } => format!("a property's name is wrong: {}", said(error)),
         kind => bound_said(kind),
+    }
+}
+
+/// The name of a type as a sentence has it.
+fn with_article(kind: &str) -> String {
+    match kind {
+        "null" => kind.to_owned(),
+        "integer" | "array" | "object" => format!("an {kind}"),
+        _ => format!("a {kind}"),
     }
 }
 

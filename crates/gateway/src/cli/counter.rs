@@ -232,8 +232,9 @@ pub(super) fn refused(mut error: Box<Error>) -> Failure {
     error.message = of_options(&error.message);
     let id = error.request_id.clone();
     let violations = error.more.violations.take().map(|found| found.listed);
-    // The sentence names the first; a person wants to mend them all at once.
-    let further = violations.iter().flatten().skip(1).map(ToString::to_string);
+    // The sentence names the first few; a person wants to mend them all at once.
+    let further = violations.iter().flatten().map(ToString::to_string);
+    let further = further.filter(|violation| !error.message.contains(violation));
     let further = further.collect::<Vec<_>>().join("; ");
     if !further.is_empty() {
         error.message = format!("{}; {further}.", error.message.trim_end_matches('.'));

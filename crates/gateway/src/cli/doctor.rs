@@ -1,5 +1,6 @@
 //! `toolcrib doctor`: looks at everything that can go wrong, and ends with what to do.
 
+use std::io::Write as _;
 use std::path::Path;
 
 use clap::Args;
@@ -8,6 +9,7 @@ use serde_json::{Value, json};
 use toolcrib_config::Severity;
 use toolcrib_config::load::Config;
 use toolcrib_core::Code;
+use toolcrib_core::limits::DISK_PROBE_BYTES;
 use toolcrib_store::StoreError;
 
 use super::shown::counted;
@@ -184,25 +186,54 @@ async fn store(context: &Context, config: &Config) -> (Option<toolcrib_store::St
     match opened {
         Ok(store) => {
             let size = std::fs::metadata(&path).map_or(0, |found| found.len());
-            let check = Check::good("store", "database", format!("{shown}, {}", bytes(size)));
+            let good = || Check::good("store", "database", format!("{shown}, {}", bytes(size)));
+            let hindrance = hindrance(&store, &path, &shown).await;
+            let check = hindrance.unwrap_or_else(good);
             (
                 Some(store),
                 check.with("file", json!(path)).with("bytes", size),
             )
         }
-        Err(error) => {
-            // Most of the sentences name the file themselves.
-            let said = error.to_string();
-            let named = said.replace(&path.display().to_string(), &shown);
-            let message = if named == said {
-                format!("{shown}: {said}")
-            } else {
-                named
-            };
-            let check = Check::new("store", "database", State::Bad, message).advise(remedy(&error));
-            (None, check.with("file", json!(path)))
-        }
+        Err(error) => (
+            None,
+            unusable(&error, &path, &shown).with("file", json!(path)),
+        ),
     }
+}
+
+/// What keeps records from finding a place, where something does: the log of the store may have room for the next one
+/// and the disk none for those behind it.
+async fn hindrance(store: &toolcrib_store::Store, path: &Path, shown: &str) -> Option<Check> {
+    if let Err(error) = store.try_write().await {
+        return Some(unusable(&error, path, shown));
+    }
+    let error = writable(path.parent()?).err()?;
+    if is_full(&error) {
+        return Some(unusable(&StoreError::Full, path, shown));
+    }
+    let why = Failure::unwritten_for(&error);
+    let message = format!("{shown}: files cannot be written beside it: {why}");
+    Some(Check::new("store", "database", State::Bad, message).advise(WRITE))
+}
+
+fn is_full(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind;
+    matches!(
+        error.kind(),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded
+    )
+}
+
+fn unusable(error: &StoreError, path: &Path, shown: &str) -> Check {
+    // Most of the sentences name the file themselves.
+    let said = error.to_string();
+    let named = said.replace(&path.display().to_string(), shown);
+    let message = if named == said {
+        format!("{shown}: {said}")
+    } else {
+        named
+    };
+    Check::new("store", "database", State::Bad, message).advise(remedy(error))
 }
 
 /// What helps where the store cannot be opened.
@@ -216,17 +247,18 @@ fn remedy(error: &StoreError) -> &'static str {
         }
         StoreError::Full => "make room on the disk; without the store nothing is run",
         StoreError::Locked { .. } => "end the program that holds it; without it nothing is run",
-        _ => {
-            "see that the file and its directory can be written, or name another in `store.path`; without it nothing is run"
-        }
+        _ => WRITE,
     }
 }
+
+/// What helps where nothing can be written.
+const WRITE: &str = "see that the file and its directory can be written, or name another in `store.path`; without it nothing is run";
 
 /// What is said of the store where tools wait in it.
 async fn waiting(store: &toolcrib_store::Store, check: Check) -> Check {
     let waiting = store.pending_tools().await.map(|all| all.values().sum());
     let waiting: i64 = waiting.unwrap_or_default();
-    if waiting == 0 {
+    if waiting == 0 || check.state == State::Bad {
         return check;
     }
     let many = counted(usize::try_from(waiting).unwrap_or(usize::MAX), "tool");
@@ -268,9 +300,16 @@ fn cache(context: &Context, config: &Config) -> Check {
             "cache",
             "tool lists",
             State::Bad,
-            format!("{shown} cannot be written: {error}"),
+            format!(
+                "{shown} cannot be written: {}",
+                Failure::unwritten_for(&error)
+            ),
         )
-        .advise("see that the directory can be written, or name another in `cache.directory`");
+        .advise(if is_full(&error) {
+            "make room on the disk, or name another directory in `cache.directory`"
+        } else {
+            "see that the directory can be written, or name another in `cache.directory`"
+        });
     }
     let message = match (kept, stale) {
         (0, _) => format!("{shown} holds no list yet"),
@@ -286,14 +325,16 @@ fn cache(context: &Context, config: &Config) -> Check {
         .with("stale", stale)
 }
 
-/// Whether files can be made in a directory, or the directory itself where it is missing.
+/// Whether files can be made and filled in a directory, or the directory itself where it is missing.
 fn writable(directory: &Path) -> std::io::Result<()> {
     let there = directory.ancestors().find(|folder| folder.exists());
     let there = there.ok_or(std::io::ErrorKind::NotFound)?;
     if !there.is_dir() {
         return Err(std::io::ErrorKind::NotADirectory.into());
     }
-    tempfile::NamedTempFile::new_in(there).map(drop)
+    let mut file = tempfile::NamedTempFile::new_in(there)?;
+    file.write_all(&vec![0; DISK_PROBE_BYTES])?;
+    file.as_file().sync_data()
 }
 
 /// Before this no release was made: a clock that says so is wrong. 2026-01-01.

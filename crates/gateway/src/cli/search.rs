@@ -78,6 +78,7 @@ impl Search {
                     known: known(engine, self.all),
                     matching: found.matching,
                     waiting: found.waiting,
+                    unjudged: found.unjudged,
                 };
                 return Err(fruitless.told(&unheard));
             }
@@ -280,6 +281,8 @@ struct Fruitless<'a> {
     matching: usize,
     /// How many would fit, had somebody approved them.
     waiting: usize,
+    /// How many may fit, and nobody could find out whether they are approved.
+    unjudged: usize,
 }
 
 impl Fruitless<'_> {
@@ -294,8 +297,8 @@ impl Fruitless<'_> {
                 self.query, self.known
             ),
             Some(unheard) => format!("{}; {unheard}", self.reason()),
-            None if self.known == 0 && self.waiting == 0 => "no server has any tools; `toolcrib import` shows the servers that your other clients have".to_owned(),
-            None if self.waiting > 0 => self.reason(),
+            None if self.known == 0 && self.waiting == 0 && self.unjudged == 0 => "no server has any tools; `toolcrib import` shows the servers that your other clients have".to_owned(),
+            None if self.waiting > 0 || self.unjudged > 0 => self.reason(),
             None => format!("{}; {}", self.reason(), self.advice()),
         };
         if self.waiting > 0 {
@@ -305,6 +308,15 @@ impl Fruitless<'_> {
             };
             message = format!(
                 "{message}; {tools} for approval, `toolcrib approvals list` shows what waits"
+            );
+        }
+        if self.unjudged > 0 {
+            let tools = match self.unjudged {
+                1 => "1 tool that may fit is".to_owned(),
+                n => format!("{n} tools that may fit are"),
+            };
+            message = format!(
+                "{message}; {tools} not shown, as the store could not be asked about their approval: `toolcrib doctor` says why"
             );
         }
         let failure = Failure::not_found(Code::ToolNotFound, message);
@@ -373,8 +385,20 @@ mod tests {
             known: 1,
             matching: 1,
             waiting: 0,
+            unjudged: 0,
         };
         let said = fruitless.told(&heard).message;
         assert!(said.starts_with("the 1 known tool does not fit"), "{said}");
+        let fruitless = Fruitless {
+            known: 0,
+            unjudged: 3,
+            ..fruitless
+        };
+        let said = fruitless.told(&heard).message;
+        assert!(
+            said.contains("3 tools that may fit are not shown"),
+            "{said}"
+        );
+        assert!(!said.contains("approvals list"), "{said}");
     }
 }

@@ -72,6 +72,8 @@ pub struct Found {
     pub matching: usize,
     /// Tools that would fit and wait for approval, counted where no other fits.
     pub waiting: usize,
+    /// Tools that would fit and of which it could not be found out whether they are approved, counted likewise.
+    pub unjudged: usize,
     /// Servers whose tools are not known yet: while there are any, nothing is known to be absent.
     pub pending_servers: usize,
     /// Servers that could not be asked for their tools.

@@ -322,6 +322,7 @@ impl Upstream for Connections {
                 client: call.client,
                 cancel: call.cancel,
                 idle: call.idle,
+                sent: call.sent,
                 round: call.round,
             };
             self.pool.call(permit, asked).await

@@ -248,7 +248,25 @@ impl Engine {
     }
 
     fn unreachable(&self, server: &str) -> Box<Error> {
+        let snapshot = self.snapshot();
+        if let Some(unset) = snapshot.config.set_aside.get(server) {
+            return Error::new(
+                Code::ServerConnectionError,
+                format!("The server {server} is set aside: {unset}."),
+            )
+            .suggest(format!(
+                "Have it set where Toolcrib is started; `toolcrib doctor {server}` says more"
+            ))
+            .of_server(server);
+        }
         let failed = self.asking.failure(server);
+        // What is not installed is not there in a moment either.
+        let advice = match failed.as_ref().map(|failed| &failed.error) {
+            Some(DiscoveryError::StartFailed(_)) => {
+                "Have its program installed, or what the configuration says of it corrected"
+            }
+            _ => "Try again in a moment",
+        };
         let (code, why) = match &failed {
             Some(failed) => (failed.error.code(), said(&failed.error)),
             None => (
@@ -261,7 +279,7 @@ impl Engine {
             format!("The server {server} could not be asked for its tools: {why}."),
         )
         .suggest(format!(
-            "Try again in a moment; `toolcrib doctor {server}` says what is wrong"
+            "{advice}; `toolcrib doctor {server}` says what is wrong"
         ))
         .of_server(server)
     }
@@ -464,10 +482,12 @@ fn search_in(caller: &Caller, search: &Search, scope: &Scope<'_>, view: View) ->
         Some(_) => limit,
         None => limit.min(close),
     });
-    let (mut matching, mut missed) = (0, 0);
+    let (mut matching, mut missed, mut unjudged) = (0, 0, 0);
     if hits.is_empty() {
         matching = all_matching(&snapshot, server, &allow).total;
-        missed = waiting(caller, search, scope, &snapshot);
+        // What waits has a request that a person can settle; where the store could not be asked there is none.
+        missed = waiting(caller, search, scope, &snapshot, true);
+        unjudged = waiting(caller, search, scope, &snapshot, false);
     }
     Found {
         total: total.max(hits.len()),
@@ -477,17 +497,27 @@ fn search_in(caller: &Caller, search: &Search, scope: &Scope<'_>, view: View) ->
         hits,
         matching,
         waiting: missed,
+        unjudged,
         pending_servers: view.pending,
         failed_servers: view.failed,
         snapshot: Arc::clone(&snapshot),
     }
 }
 
-/// How many tools would fit that wait for approval.
-fn waiting(caller: &Caller, search: &Search, scope: &Scope<'_>, snapshot: &Snapshot) -> usize {
+/// How many tools would fit that are not approved, those with a request to settle or those without.
+fn waiting(
+    caller: &Caller,
+    search: &Search,
+    scope: &Scope<'_>,
+    snapshot: &Snapshot,
+    with_request: bool,
+) -> usize {
     let waits = |mark: &Mark| mark.visible(caller) == Visibility::Pending;
+    let has_request = |entry: &Arc<Entry>| entry.request.is_some() == with_request;
     let allow = |id: &ToolId| {
-        scope.pattern.matches(Some(id.server()), id.tool()) && snapshot.mark(id).is_some_and(waits)
+        scope.pattern.matches(Some(id.server()), id.tool())
+            && snapshot.mark(id).is_some_and(waits)
+            && snapshot.entry(id).is_some_and(has_request)
     };
     let filter = Filter {
         server: scope.server,

@@ -69,6 +69,8 @@ pub(super) enum Answers {
     Result(Value),
     Fault(i64, &'static str),
     Fails(Failure),
+    /// Does this after it was sent so many times before.
+    Sent(u32, Box<Answers>),
     /// Cannot be reached.
     Away(Failure),
     Hangs,
@@ -173,7 +175,12 @@ impl Upstream for Puppets {
         self.seen.lock().unwrap().push(seen);
         self.owners.lock().unwrap().push(call.owner);
         self.idles.lock().unwrap().push(call.idle);
-        let plan = self.answers.lock().unwrap().get(&tool).cloned();
+        let mut plan = self.answers.lock().unwrap().get(&tool).cloned();
+        call.sent.begin();
+        if let Some(Answers::Sent(before, then)) = plan {
+            (0..before).for_each(|_| call.sent.begin());
+            plan = Some(*then);
+        }
         Box::pin(async move {
             match plan {
                 Some(Answers::Result(value)) => Ok(raw(&value)),
@@ -183,6 +190,7 @@ impl Upstream for Puppets {
                 Some(Answers::Fails(failure)) => Err(failure.into()),
                 Some(Answers::Away(failure)) => Err(CallError::Unsent(failure)),
                 Some(Answers::Hangs) => std::future::pending().await,
+                Some(Answers::Sent(..)) => unreachable!("it says what comes after"),
                 None => Ok(raw(&text("done"))),
             }
         })

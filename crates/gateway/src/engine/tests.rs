@@ -11,3 +11,4 @@ mod keys;
 mod limits;
 mod packed;
 mod pages;
+mod repeated;

@@ -18,6 +18,7 @@ use toolcrib_core::{Tool, ToolId};
 use toolcrib_store::cache::Made;
 pub use toolcrib_upstream::mcp::{CallError, Client, Round};
 pub use toolcrib_upstream::rest::Adapter;
+pub use toolcrib_upstream::sent::Sent;
 
 use super::discovery::{DiscoveryError, DiscoveryService};
 use super::passage::Passage;
@@ -177,6 +178,8 @@ pub struct Call {
     pub round: Option<Round>,
     /// How long the server may be silent, where the caller sets a time for that.
     pub idle: Option<Duration>,
+    /// Counts how often it is sent.
+    pub sent: Sent,
 }
 
 /// Whose connection a call uses: nobody else's calls go over it.

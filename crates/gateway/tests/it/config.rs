@@ -460,5 +460,7 @@ fn a_server_whose_variable_is_not_set_leaves_the_others_at_work() {
     assert!(looked.out.contains(why), "{}", looked.out);
     assert!(!looked.out.contains("by hand"), "{}", looked.out);
     let refused = home.run(&["execute", "lame", "x", "--args", "{}"]);
-    assert!(refused.err.contains(why), "{}", refused.err);
+    let said = format!("lame is set aside: {why}. Have it set where Toolcrib is started");
+    assert!(refused.err.contains(&said), "{}", refused.err);
+    assert!(!refused.err.contains("in a moment"), "{}", refused.err);
 }

@@ -505,4 +505,19 @@ fn all_that_is_wrong_with_the_arguments_is_said_at_once() {
     assert_eq!(said.code, Some(1), "{}", said.err);
     let all = "`title` is missing; `body` is missing.";
     assert!(said.err.contains(all), "{}", said.err);
+    let wrong = [
+        "execute",
+        "notes:create_note",
+        "--args",
+        r#"{"title": 1, "body": [], "extra": 2}"#,
+    ];
+    let said = home.run(&wrong);
+    for part in [
+        "`title` must be a string, not an integer",
+        "`body` must be a string, not an array",
+    ] {
+        let line = said.err.lines().find(|line| line.contains(part));
+        let line = line.unwrap_or_else(|| panic!("no {part:?} in {}", said.err));
+        assert_eq!(line.matches(part).count(), 1, "{line}");
+    }
 }

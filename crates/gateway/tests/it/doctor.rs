@@ -141,6 +141,38 @@ fn a_file_of_a_client_that_is_broken_is_a_configuration_error() {
     );
 }
 
+#[cfg(unix)]
+#[test]
+fn a_place_that_takes_nothing_more_is_found_by_writing_to_it() {
+    let home = healthy();
+    assert_eq!(home.run(&["doctor", "--offline"]).code, Some(0));
+    // Files can be made and not be filled, as on a disk without space.
+    let plain = home.command(&["doctor", "--offline", "--json"]);
+    let limited = "trap '' XFSZ; ulimit -f 70; exec \"$0\" \"$@\"";
+    let mut command = std::process::Command::new("/bin/sh");
+    command
+        .args(["-c", limited])
+        .arg(plain.get_program())
+        .args(plain.get_args())
+        .current_dir(home.path("work"))
+        .env_clear()
+        .envs(
+            plain
+                .get_envs()
+                .filter_map(|(name, value)| Some((name, value?))),
+        );
+    let said = Said::of(command.output().unwrap());
+    assert_eq!(said.code, Some(3), "{}", said.err);
+    let report = said.json();
+    for (area, name) in [("store", "database"), ("cache", "tool lists")] {
+        let found = check(&report, area, name);
+        assert_eq!(found["state"], "bad", "{found}");
+        let message = found["message"].as_str().unwrap();
+        assert!(message.contains("cannot be written"), "{message}");
+        assert!(!message.contains(".tmp"), "{message}");
+    }
+}
+
 #[test]
 fn what_is_broken_is_said_in_a_sentence_with_what_to_do() {
     let home = healthy();

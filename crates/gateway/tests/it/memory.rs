@@ -8,6 +8,7 @@ use toolcrib_store::{SqliteOptions, Store};
 use uuid::Uuid;
 
 use crate::home::{Home, eventually};
+use crate::stage::{reader, staged};
 
 const DATABASE: &str = ".local/share/toolcrib/store/toolcrib.db";
 
@@ -434,6 +435,27 @@ fn the_log_is_read_where_the_disk_takes_nothing_more() {
     let refused = home.run(&["keys", "create", "ci", "--scope", "a:read"]);
     assert_eq!(refused.code, Some(3), "{}", refused.err);
     assert!(refused.err.contains("is read-only"), "{}", refused.err);
+}
+
+#[test]
+fn what_could_not_be_noted_is_not_said_to_wait() {
+    let tools = serde_json::json!([reader("echo", &serde_json::json!({}))]);
+    let home = staged(&tools, "", "policy: {approval: all}\n");
+    remember(&home, async |_| ());
+    let beside = home.path(&format!("{DATABASE}-shm"));
+    std::os::unix::fs::symlink("/nowhere/at/all", &beside).unwrap();
+    let said = home.run(&["search", "echo"]);
+    assert_eq!(said.code, Some(2), "{}", said.err);
+    let expect = "1 tool that may fit is not shown";
+    assert!(said.err.contains(expect), "{}", said.err);
+    assert!(!said.err.contains("approvals list"), "{}", said.err);
+    std::fs::remove_file(beside).unwrap();
+    let said = home.run(&["search", "echo"]);
+    assert!(
+        said.err.contains("1 tool that may fit waits"),
+        "{}",
+        said.err
+    );
 }
 
 #[test]

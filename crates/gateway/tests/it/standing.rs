@@ -68,7 +68,7 @@ fn the_list_says_what_a_running_process_is_connected_to() {
 #[test]
 fn why_a_server_could_not_be_asked_is_said_in_the_answer_and_not_in_a_log_line() {
     let home = furnished(GONE);
-    let reason = "it could not be started: `/nowhere/at/all`: No such file or directory";
+    let reason = "it could not be started: `/nowhere/at/all` is not there";
     let check = |arguments: &[&str], code: i32| {
         let said = home.run(arguments);
         assert_eq!(

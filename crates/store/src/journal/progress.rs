@@ -188,6 +188,7 @@ mod tests {
                 duration_us: None,
                 response_bytes: None,
                 key: KeyFate::Forget,
+                remark: None,
             }),
         }
     }

@@ -138,6 +138,7 @@ impl Recover {
             duration_us: None,
             response_bytes: None,
             key: KeyFate::Unknown,
+            remark: None,
         };
         append(session, &self.own, &entry.record(&ending)).await?;
         idempotency::settle(session, &entry.request_id, &ending.key).await

@@ -32,6 +32,9 @@ pub(super) enum Access {
     Whole,
     /// Read it while others may write it.
     Reading,
+    /// Read it with what is in its log, whose index is made in memory: nothing can be put beside it, and nobody has
+    /// it open.
+    Alone,
     /// Read it where nobody can write it, and nothing can be put beside it.
     Still,
 }
@@ -47,9 +50,15 @@ impl Connection {
         let (mode, name) = match access {
             Access::Whole => (OpenFlags::SQLITE_OPEN_READ_WRITE, path.clone()),
             Access::Reading => (OpenFlags::SQLITE_OPEN_READ_ONLY, path.clone()),
-            Access::Still => {
+            Access::Alone | Access::Still => {
                 let mode = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
-                (mode, unchanging(&path).into())
+                let how = if access == Access::Alone {
+                    // No locks: they cannot be had of a file that can only be read.
+                    "vfs=unix-none"
+                } else {
+                    "immutable=1"
+                };
+                (mode, address(&path, how).into())
             }
         };
         let flags = mode | OpenFlags::SQLITE_OPEN_NO_MUTEX;
@@ -60,6 +69,11 @@ impl Connection {
             // Statements are kept as they were prepared: a plan that depends on the values given to it would be
             // made again with every use.
             inner.set_db_config(DbConfig::SQLITE_DBCONFIG_ENABLE_QPSG, true)?;
+            if access == Access::Alone {
+                // Then SQLite shares the index of the log with nobody, and needs no file for it. It reads the log with
+                // the next statement.
+                inner.execute_batch("PRAGMA locking_mode = EXCLUSIVE;")?;
+            }
             // With a write-ahead log `EXTRA` is `FULL`; where the file system has none, a commit is on the
             // disk only once the directory is. Only macOS needs `fullfsync`; elsewhere it changes nothing.
             inner.execute_batch("PRAGMA synchronous = EXTRA; PRAGMA fullfsync = ON;")?;
@@ -182,8 +196,8 @@ fn places(statement: &CachedStatement<'_>) -> Vec<usize> {
     (1..=statement.parameter_count()).map(place).collect()
 }
 
-/// The address of a file that does not change.
-fn unchanging(path: &Path) -> String {
+/// The address of a file, and how it is opened.
+fn address(path: &Path, how: &str) -> String {
     let mut name = String::from("file:");
     for letter in path.to_string_lossy().chars() {
         match letter {
@@ -193,7 +207,7 @@ fn unchanging(path: &Path) -> String {
             letter => name.push(letter),
         }
     }
-    name + "?immutable=1"
+    name + "?" + how
 }
 
 fn value(row: &rusqlite::Row<'_>, column: usize) -> rusqlite::Result<Value> {
@@ -232,7 +246,7 @@ mod tests {
 
     #[test]
     fn the_address_of_a_file_holds_its_name_as_it_is() {
-        let name = unchanging(Path::new("/a b/50%?#.db"));
+        let name = address(Path::new("/a b/50%?#.db"), "immutable=1");
         assert_eq!(name, "file:/a b/50%25%3f%23.db?immutable=1");
     }
 

@@ -15,8 +15,17 @@ use crate::StoreError;
 
 /// Where the log of a database is.
 pub(super) fn path(database: &Path) -> PathBuf {
+    beside(database, "-wal")
+}
+
+/// Where the index of that log is, which processes share.
+pub(super) fn index_path(database: &Path) -> PathBuf {
+    beside(database, "-shm")
+}
+
+fn beside(database: &Path, ending: &str) -> PathBuf {
     let mut name = database.file_name().unwrap_or_default().to_owned();
-    name.push("-wal");
+    name.push(ending);
     database.with_file_name(name)
 }
 

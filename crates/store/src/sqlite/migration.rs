@@ -82,6 +82,10 @@ pub(super) fn readable(options: &SqliteOptions) -> Result<Access, StoreError> {
         Ok(found) => (Access::Reading, found),
         // Nothing is in the log, so that everything is in the file itself.
         Err(_) if log_is_empty(options) => (Access::Still, look(Access::Still)?),
+        // Whoever wrote last left its log behind and not the index of it, which cannot be made beside it.
+        Err(_) if cfg!(unix) && nobody_has_it_open(options) => {
+            (Access::Alone, look(Access::Alone)?)
+        }
         Err(error) => return Err(error),
     };
     match found {
@@ -90,6 +94,12 @@ pub(super) fn readable(options: &SqliteOptions) -> Result<Access, StoreError> {
             path: options.path.clone(),
         }),
     }
+}
+
+/// Whether there is no index of the log, which whoever opens the file makes beside it.
+fn nobody_has_it_open(options: &SqliteOptions) -> bool {
+    let index = std::fs::metadata(log::index_path(&options.path));
+    index.is_err_and(|error| error.kind() == std::io::ErrorKind::NotFound)
 }
 
 /// Whether the write-ahead log holds nothing.

@@ -124,6 +124,7 @@ pub(crate) fn answered(answer: &str) -> Ending {
         duration_us: Some(1_000),
         response_bytes: i64::try_from(answer.len()).ok(),
         key: KeyFate::Answer(answer.into()),
+        remark: None,
     }
 }
 
@@ -135,6 +136,7 @@ pub(crate) fn ended(outcome: Outcome, key: KeyFate) -> Ending {
         duration_us: None,
         response_bytes: None,
         key,
+        remark: None,
     }
 }
 

@@ -238,6 +238,57 @@ async fn a_backend_says_where_it_is() {
     store.close().await;
 }
 
+#[tokio::test]
+async fn trying_to_write_leaves_nothing_and_tells_what_cannot_be_written() {
+    let home = Home::new();
+    let store = home.open().await;
+    store.try_write().await.unwrap();
+    store.try_write().await.unwrap();
+    assert_eq!(store.counts(i64::MIN).await, Ok(Vec::new()));
+    store.close().await;
+    let reading = Store::open_sqlite_to_read(home.options()).await.unwrap();
+    let tried = reading.try_write().await;
+    assert!(
+        matches!(tried, Err(StoreError::ReadOnly { .. })),
+        "{tried:?}"
+    );
+    reading.close().await;
+}
+
+#[cfg(unix)]
+#[tokio::test]
+async fn a_log_that_was_left_without_its_index_is_read_where_nothing_can_be_put_beside_it() {
+    let home = Home::new();
+    let writing = home.open().await;
+    run(&writing, "r1").await;
+    let beside = |path: &std::path::Path, end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        std::path::PathBuf::from(name)
+    };
+    // As a process leaves it that is killed: what was recorded stands in the log alone.
+    let left = home.directory().join("left.db");
+    for end in ["", "-wal"] {
+        std::fs::copy(beside(&home.path(), end), beside(&left, end)).unwrap();
+    }
+    std::os::unix::fs::symlink("/nowhere/at/all", beside(&left, "-shm")).unwrap();
+    let before = ["", "-wal"].map(|end| std::fs::read(beside(&left, end)).unwrap());
+    for _ in 0..2 {
+        let options = SqliteOptions::new(&left);
+        let reading = Store::open_sqlite_to_read(options).await.unwrap();
+        assert_eq!(log(&reading).await, ["r1 ok"]);
+        let refused = reading.record(refusal("r2")).await;
+        assert!(
+            matches!(refused, Err(StoreError::ReadOnly { .. })),
+            "{refused:?}"
+        );
+        reading.close().await;
+    }
+    let after = ["", "-wal"].map(|end| std::fs::read(beside(&left, end)).unwrap());
+    assert_eq!(before, after, "nothing is written");
+    writing.close().await;
+}
+
 const READ_ONLY_VARIABLE: &str = "TOOLCRIB_TEST_READ_ONLY";
 
 /// Tries to open a store that cannot be written; does nothing unless it was started for that.

@@ -43,6 +43,7 @@ mod unix {
 
     use super::NOT_STARTED;
     use crate::mcp::descendants;
+    use crate::mcp::process::unstarted;
 
     enum Event {
         /// The server ended.
@@ -67,7 +68,7 @@ mod unix {
             Ok(child) => descendants::pid(child.id()),
             Err(error) => {
                 let name = program.to_string_lossy();
-                return complain(&format!("`{name}`: {error}"));
+                return complain(&unstarted(&name, &error));
             }
         };
         let Some(server) = server else {

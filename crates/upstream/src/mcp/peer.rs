@@ -22,6 +22,7 @@ use toolcrib_core::rpc::{self, Id};
 use super::lines::Tail;
 use super::object::{Fields, raw};
 use super::{CallError, Client, Failure, Kind, Link, Outgoing, lock};
+use crate::sent::Sent;
 
 mod asked;
 mod reader;
@@ -43,6 +44,8 @@ pub struct Options {
     pub headers: Vec<(HeaderName, HeaderValue)>,
     /// Whether a result that asks for input is the answer, and not a question to the client.
     pub hands_on_questions: bool,
+    /// Counts how often it is sent.
+    pub sent: Sent,
 }
 
 impl Options {

@@ -23,6 +23,7 @@ use super::places::Places;
 use super::status::{Event, Health, Status};
 use super::supervisor::{Errand, House, Key, Outcome, Repeat, Supervisor, Surroundings};
 use super::{CallError, Client, Connection, Endpoint, Failure, Options, lock};
+use crate::sent::Sent;
 
 /// The servers of a configuration. Nothing is connected before it is needed.
 pub struct Pool {
@@ -47,6 +48,8 @@ pub struct Call<'a> {
     pub cancel: CancellationToken,
     /// How long the server may be silent where progress keeps the call alive.
     pub idle: Option<Duration>,
+    /// Counts how often it is sent.
+    pub sent: Sent,
     /// Where the client goes its rounds itself: what it brings, and the server's questions are the answer.
     pub round: Option<Round>,
 }
@@ -71,6 +74,7 @@ impl<'a> Call<'a> {
             client: None,
             cancel: CancellationToken::new(),
             idle: None,
+            sent: Sent::default(),
             round: None,
         }
     }
@@ -146,6 +150,7 @@ impl Pool {
             client: call.client,
             headers: Vec::new(),
             hands_on_questions: call.round.is_some(),
+            sent: call.sent,
         };
         let mut params = Fields::default();
         params.set("name", raw(permit.tool().tool()));

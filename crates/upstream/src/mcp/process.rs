@@ -148,7 +148,7 @@ impl Spawner {
         process.process_group(0);
         let mut child = process
             .spawn()
-            .map_err(|error| Failure::NotStarted(format!("`{}`: {error}", command.program)))?;
+            .map_err(|error| Failure::NotStarted(unstarted(&command.program, &error)))?;
         let (stdin, stdout, stderr) =
             (child.stdin.take(), child.stdout.take(), child.stderr.take());
         let (Some(stdin), Some(stdout), Some(stderr)) = (stdin, stdout, stderr) else {
@@ -166,6 +166,22 @@ impl Spawner {
                 launched: self.launcher.is_some(),
             },
         })
+    }
+}
+
+/// Why a program could not be started.
+pub(super) fn unstarted(program: &str, error: &std::io::Error) -> String {
+    let is_path = program.contains(std::path::is_separator);
+    match error.kind() {
+        std::io::ErrorKind::NotFound if !is_path => {
+            format!("`{program}` is not installed or not on PATH")
+        }
+        std::io::ErrorKind::NotFound if std::path::Path::new(program).exists() => {
+            format!("`{program}` is a script, and what is to run it is not installed")
+        }
+        std::io::ErrorKind::NotFound => format!("`{program}` is not there"),
+        std::io::ErrorKind::PermissionDenied => format!("`{program}` may not be run by this user"),
+        _ => format!("`{program}`: {error}"),
     }
 }
 
@@ -256,6 +272,27 @@ impl Life {
 mod tests {
     use super::*;
     use toolcrib_core::secret::Secret;
+
+    #[test]
+    fn a_program_that_is_not_there_is_said_in_words() {
+        let here = tempfile::NamedTempFile::new().unwrap();
+        let script = here.path().display().to_string();
+        let missing = std::io::ErrorKind::NotFound;
+        for (program, kind, expect) in [
+            ("nope", missing, "`nope` is not installed or not on PATH"),
+            ("/nowhere/nope", missing, "`/nowhere/nope` is not there"),
+            (&script, missing, "is a script, and what is to run it"),
+            (
+                "nope",
+                std::io::ErrorKind::PermissionDenied,
+                "may not be run",
+            ),
+            ("nope", std::io::ErrorKind::OutOfMemory, "`nope`: "),
+        ] {
+            let said = unstarted(program, &kind.into());
+            assert!(said.contains(expect), "{said}");
+        }
+    }
 
     #[cfg(target_os = "linux")]
     #[test]

@@ -288,6 +288,7 @@ impl Supervisor {
         }
         let outcome = match errand {
             Errand::Call { params, schema } => {
+                options.sent.begin();
                 let answer = connection
                     .request("tools/call", Some(params), schema, options)
                     .await;
@@ -302,6 +303,9 @@ impl Supervisor {
         };
         match outcome {
             Err(CallError::Failure(failure)) => {
+                if waits && failure.was_not_delivered() {
+                    options.sent.take_back();
+                }
                 let is_over = connection.peer().closed().is_some()
                     || matches!(
                         failure,

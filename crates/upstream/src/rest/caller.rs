@@ -24,6 +24,7 @@ use super::operation::Operation;
 use super::tokens::Tokens;
 use super::wire::{Outgoing, Wire};
 use super::{idempotency, request};
+use crate::sent::Sent;
 
 /// How an API is called, as the configuration has it with its secrets resolved.
 #[derive(Clone, Debug, Default)]
@@ -129,6 +130,20 @@ impl Adapter {
         moment: Moment,
         trace: Option<&SpanContext>,
     ) -> Result<Answer, Failure> {
+        let sent = Sent::default();
+        self.call_counted(permit, arguments, moment, trace, &sent)
+            .await
+    }
+
+    /// As [`Self::call`], and counts how often the request is sent.
+    pub async fn call_counted(
+        &self,
+        permit: Permit,
+        arguments: &Value,
+        moment: Moment,
+        trace: Option<&SpanContext>,
+        sent: &Sent,
+    ) -> Result<Answer, Failure> {
         let operation = self
             .api
             .operation(permit.tool().tool())
@@ -153,7 +168,11 @@ impl Adapter {
         let mut attempt = 0;
         loop {
             let left = budget.saturating_sub(started.elapsed());
+            sent.begin();
             let outcome = self.attempt(operation, &plain, moment.now_ms, left).await;
+            if outcome.as_ref().is_err_and(Failure::was_not_delivered) {
+                sent.take_back();
+            }
             attempt += 1;
             let wait = self.wait(&outcome, attempt, moment.random);
             match wait

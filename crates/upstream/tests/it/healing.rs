@@ -173,10 +173,12 @@ async fn what_passes_is_tried_again_after_growing_pauses() {
         });
         let pool = pool(&dialer, |_| {});
         let began = Instant::now();
-        let error = call_with(&pool, "t", "{}", may_retry, |_| {})
-            .await
-            .unwrap_err();
+        let sent = toolcrib_upstream::sent::Sent::default();
+        let calling = call_with(&pool, "t", "{}", may_retry, |call| call.sent = sent.clone());
+        let error = calling.await.unwrap_err();
         assert_eq!(error.failure(), Some(&failure));
+        let counted = tries * usize::from(!failure.was_not_delivered());
+        assert_eq!(sent.times() as usize, counted, "{failure} {may_retry}");
         let tried = (dialer.asked("tools/call"), began.elapsed().as_secs());
         assert_eq!(tried, (tries, seconds), "{failure} {may_retry}");
     };

@@ -15,6 +15,7 @@ use toolcrib_upstream::rest::auth::Kind;
 use toolcrib_upstream::rest::{
     self, Adapter, Answer, Credential, Credentials, Failure, Moment, Place, Settings,
 };
+use toolcrib_upstream::sent::Sent;
 
 use crate::fixture::now_ms;
 
@@ -318,8 +319,16 @@ async fn only_what_may_be_repeated_is_tried_again() {
     .await
     .unwrap();
     let adapter = adapter(&api, |_| {});
-    let answer = call_as(&adapter, "list", &json!({}), true).await.unwrap();
+    let (sent, arguments) = (Sent::default(), json!({}));
+    let moment = Moment {
+        now_ms: now_ms(),
+        random: 0.5,
+    };
+    let permit = permit(&adapter, "list", &arguments, true);
+    let calling = adapter.call_counted(permit, &arguments, moment, None, &sent);
+    let answer = calling.await.unwrap();
     assert_eq!((answer.status, api.received().len()), (200, 3));
+    assert_eq!(sent.times(), 3);
     let answer = call_as(&adapter, "create", &json!({"amount": 1}), false)
         .await
         .unwrap();

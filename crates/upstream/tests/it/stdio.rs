@@ -72,8 +72,9 @@ async fn a_program_that_is_not_there_is_named() {
     let why = peer.why_closed().await;
     assert!(matches!(&why, Failure::NotStarted(_)), "{why:?}");
     assert!(
-        why.to_string()
-            .starts_with("it could not be started: `no-such-program-anywhere`: "),
+        why.to_string().starts_with(
+            "it could not be started: `no-such-program-anywhere` is not installed or not on PATH"
+        ),
         "{why}"
     );
 }

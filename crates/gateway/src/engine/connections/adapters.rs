@@ -212,9 +212,11 @@ impl Adapters {
             now_ms: clock.now_ms(),
             random: clock.fraction(),
         };
+        let trace = call.trace.as_ref();
+        let calling = adapter.call_counted(permit, &arguments, moment, trace, &call.sent);
         let outcome = tokio::select! {
             () = call.cancel.cancelled() => return Err(Failure::Cancelled.into()),
-            outcome = adapter.call(permit, &arguments, moment, call.trace.as_ref()) => outcome,
+            outcome = calling => outcome,
         };
         if let Some(mounted) = self.lock().get(&name) {
             let mut course = mounted

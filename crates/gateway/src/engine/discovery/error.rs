@@ -14,7 +14,7 @@ use crate::veil::cover;
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum DiscoveryError {
     /// It could not be started.
-    #[error("{0}; check that it is installed")]
+    #[error("{0}; install it or correct its command")]
     StartFailed(String),
     /// It could not be reached, or the connection broke.
     #[error("{0}; check its command or address")]
@@ -248,7 +248,7 @@ mod tests {
         check(unknown, "it cannot be reached: no such host", command);
         let missing = Failure::NotStarted("no such file".into());
         let started = "it could not be started: no such file";
-        check(missing, started, "check that it is installed");
+        check(missing, started, "install it or correct its command");
         check(
             not_ready(),
             "it did not answer within 1000 ms; it said: no database | giving up",

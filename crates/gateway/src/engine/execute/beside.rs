@@ -355,6 +355,7 @@ fn ending(asked: &Result<Box<RawValue>, CallError>, started: Instant) -> Ending 
         duration_us: took_us(started),
         response_bytes: answer.and_then(|answer| i64::try_from(answer.get().len()).ok()),
         key: KeyFate::Forget,
+        remark: None,
     }
 }
 

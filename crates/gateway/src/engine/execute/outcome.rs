@@ -190,6 +190,15 @@ pub(super) fn rate_limited(wait_ms: u64) -> Box<Error> {
     error
 }
 
+/// Says of a call that was sent more than once how often: whatever it does may have been done so many times.
+pub(super) fn sent_often(mut error: Box<Error>, sent: u32) -> Box<Error> {
+    if sent > 1 {
+        let said = error.message.trim_end_matches('.');
+        error.message = format!("{said}; it was sent {sent} times.");
+    }
+    error
+}
+
 /// Whether a `CallToolResult` says that the tool failed.
 pub(super) fn says_error(result: &RawValue) -> bool {
     #[derive(Deserialize)]
@@ -303,11 +312,14 @@ fn failed(failure: &Failure, had_no_effect: bool) -> Box<Error> {
         Code::ToolExecutionError,
         format!("Tool execution failed: {why}."),
     );
-    if had_no_effect {
-        error.suggest("The call had no effect; try again in a moment")
-    } else {
-        error.suggest("Whether the call took effect is not known; find out before it is repeated")
-    }
+    error.suggest(match failure {
+        // What is not installed is not there in a moment either.
+        Failure::NotStarted(_) => {
+            "The call had no effect; have its program installed, or what the configuration says of it corrected"
+        }
+        _ if had_no_effect => "The call had no effect; try again in a moment",
+        _ => "Whether the call took effect is not known; find out before it is repeated",
+    })
 }
 
 #[cfg(test)]

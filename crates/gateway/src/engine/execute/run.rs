@@ -15,14 +15,14 @@ use toolcrib_store::{Begin, Ending, Execution, Tokens};
 
 use super::Attempt;
 use super::confirmation::Spent;
-use super::outcome::{End, Said, rate_limited, refused};
+use super::outcome::{End, Said, rate_limited, refused, sent_often};
 use super::record::unrecorded;
 use crate::engine::Engine;
 use crate::engine::answer::{Outcome, Reply};
 use crate::engine::buckets::shared;
 use crate::engine::error::{Earlier, Error, Result};
 use crate::engine::snapshot::Entry;
-use crate::engine::upstream::{Call, Health};
+use crate::engine::upstream::{Call, Health, Sent};
 
 /// A call that is permitted, and by what.
 pub(super) struct Case {
@@ -61,7 +61,7 @@ impl Engine {
             Begun::Fresh(execution) => execution,
             Begun::Limited(execution, wait_ms) => {
                 let end = End::RateLimited(wait_ms);
-                let concluded = self.conclude(attempt, &case.entry, execution, end).await;
+                let concluded = self.conclude(attempt, &case.entry, execution, end, 0).await;
                 return concluded.map(Some);
             }
             Begun::Answered(reply) => return Ok(Some(reply)),
@@ -70,8 +70,11 @@ impl Engine {
                 return seen.map(|_| None).map_err(|error| unrecorded(&error));
             }
         };
-        let end = self.call(attempt, &case.entry, case.permit).await;
-        let concluded = self.conclude(attempt, &case.entry, execution, end).await;
+        let sent = Sent::default();
+        let end = self.call(attempt, &case.entry, case.permit, &sent).await;
+        let concluded = self
+            .conclude(attempt, &case.entry, execution, end, sent.times())
+            .await;
         concluded.map(Some)
     }
 
@@ -320,7 +323,7 @@ impl Engine {
     }
 
     /// Takes the buckets, uses the person's word, and makes the call under its deadline.
-    async fn call(&self, attempt: &Attempt, entry: &Entry, permit: Permit) -> End {
+    async fn call(&self, attempt: &Attempt, entry: &Entry, permit: Permit, sent: &Sent) -> End {
         let cancel = &attempt.cancel;
         if cancel.is_cancelled() {
             return End::Withdrawn;
@@ -329,9 +332,9 @@ impl Engine {
         if let Err(wait_ms) = self.buckets.take(permit.buckets(), now_ms) {
             return End::RateLimited(wait_ms);
         }
-        let spent = match self.spend(&permit).await {
+        let word = match self.spend(&permit).await {
             Ok(Spent::Missing) => return End::Unconfirmed,
-            Ok(spent) => spent,
+            Ok(word) => word,
             Err(error) => return End::Unrecorded(error),
         };
         let snapshot = self.snapshot();
@@ -359,6 +362,7 @@ impl Engine {
             trace: traced.context(),
             round: attempt.round.clone(),
             idle: attempt.options.idle_timeout_ms.map(Duration::from_millis),
+            sent: sent.clone(),
         };
         let calling = self.upstream.call(permit, call);
         let end: End = tokio::select! {
@@ -375,18 +379,19 @@ impl Engine {
         };
         // Nothing was done with the person's word.
         if matches!(end, End::Asks(_) | End::Unsent(_)) {
-            self.give_back(spent).await;
+            self.give_back(word).await;
         }
         end
     }
 
-    /// Records how the call ended and turns it into the answer.
+    /// Records how the call ended and how often it was sent, and turns it into the answer.
     async fn conclude(
         &self,
         attempt: &Attempt,
         entry: &Arc<Entry>,
         execution: Execution,
         end: End,
+        sent: u32,
     ) -> Result<Reply> {
         let code = end.code();
         let took = attempt.started.elapsed();
@@ -396,6 +401,7 @@ impl Engine {
             duration_us: i64::try_from(took.as_micros()).ok(),
             response_bytes: end.response_bytes(),
             key: end.key_fate(),
+            remark: (sent > 1).then(|| format!("sent {sent} times")),
         };
         let (outcome, bytes) = (ending.outcome, ending.response_bytes);
         tracing::info!(
@@ -403,10 +409,11 @@ impl Engine {
             code = code.map(Code::as_str),
             ?took,
             bytes,
+            sent,
             "called"
         );
         if let End::Failed(failure) | End::Unsent(failure) = &end {
-            tracing::warn!(%failure, "a call failed");
+            tracing::warn!(%failure, sent, "a call failed");
         }
         if !execution.is_keyed() {
             // Its entry is on the disk already; the caller need not wait for its record as well.
@@ -426,7 +433,10 @@ impl Engine {
                 let answered = self.answered(attempt, &entry.tool.id, &result, false).await;
                 Ok(attempt.reply(Some(Arc::clone(entry)), Outcome::Answered(answered)))
             }
-            Err(error) => Err(error.of_tool(entry.tool.id.server(), entry.tool.id.tool())),
+            Err(error) => {
+                let error = sent_often(error, sent);
+                Err(error.of_tool(entry.tool.id.server(), entry.tool.id.tool()))
+            }
         }
     }
 }

@@ -172,6 +172,9 @@ servers:
             !error.message.contains("odd words") && !error.message.contains('/'),
             "{error}"
         );
+        let advice = error.suggestion.unwrap_or_default();
+        let waits = advice.contains("again in a moment");
+        assert_eq!(waits, server == "broken", "{server}: {advice}");
     }
     let servers = engine.list_servers(&local).await.unwrap();
     for row in &servers.servers {
