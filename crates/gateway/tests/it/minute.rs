@@ -107,7 +107,7 @@ fn document() -> String {
          would ask; `audit tail`, `stats`, `completions` and `serve` are left out. The terminal has {COLUMNS} columns. A test plays them and\n\
          compares. Times and what hangs on them are those of one run ({build}); ids and paths that differ stand in brackets.\n\
          `DOCUMENTS=write cargo test --release -p toolcrib --test it minute` writes this page anew where something else changed.\n\n\
-         ## The demo\n\nOn a fresh clone with an empty home, on 16 November 2026, the build took 9 min 46 s on two cores, everything from nothing. The first \
+         ## The demo\n\nOn a fresh clone with an empty home, on 19 November 2026, the build took 5 min 7 s on two cores, everything from nothing. The first \
          line\nthen stood there in less than a second, the whole within two; nothing was left in the home.\n\n{}\n\
          ## With one client\n\nCursor is there, with one server.\n\n{}\n\
          ## In an empty home\n\n{}",
